@@ -1,0 +1,1 @@
+"""Confide answers questions about private data, and tells you how far to trust each answer."""

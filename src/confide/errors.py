@@ -1,0 +1,96 @@
+"""Every error of Confide.
+
+    ConfideError
+    ├── PolicyError         the policy is wrong; carries every problem found, each with its line
+    ├── ParameterError      an argument of a call is wrong (ε, confidence, within, ...)
+    ├── QueryError          the SQL is refused, from its text and the policy alone
+    ├── SourceError         a data file or frame cannot be used, told from its name and schema alone
+    ├── BudgetError         the budget does not hold what was asked; nothing was charged
+    ├── LedgerError         the ledger cannot be used
+    │   ├── LedgerMissing       it was there before and is gone
+    │   ├── LedgerDamaged       truncated, tampered with, or not a ledger
+    │   ├── LedgerRolledBack    older than its anchor
+    │   ├── LedgerBusy          locked by somebody else for too long
+    │   └── LedgerFull          the disk is full; nothing was charged
+    └── EngineError         the database failed after the charge; its text is constant
+
+Two kinds of text. Errors that come from public facts (the text of a query, the policy, a schema) say what was asked, what is
+allowed and what to do. An `EngineError` comes after a private read and always says the same.
+"""
+
+from dataclasses import dataclass
+
+
+class ConfideError(Exception):
+    """The root: catch it to catch every error of Confide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in a policy: where it stands, what is wrong there, what to write instead."""
+
+    where: str
+    what: str
+    advice: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, {self.where}" if self.line is not None else self.where
+        return f"{place}: {self.what}" + (f" ({self.advice})" if self.advice else "")
+
+
+class PolicyError(ConfideError):
+    """The policy is wrong. `problems` holds every mistake, in the order of the file."""
+
+    def __init__(self, problems: tuple[Problem, ...], source: str = "the policy") -> None:
+        self.problems = problems
+        self.source = source
+        count = f"{len(problems)} problems" if len(problems) != 1 else "1 problem"
+        super().__init__(f"{source} has {count}:\n" + "\n".join(f"  {problem}" for problem in problems))
+
+
+class ParameterError(ConfideError):
+    """An argument of a call is wrong."""
+
+
+class QueryError(ConfideError):
+    """The query is refused from its text and the policy alone: nothing was read, nothing was charged."""
+
+
+class SourceError(ConfideError):
+    """A data source cannot be used: missing, empty, not of its kind, or not as the policy says."""
+
+
+class BudgetError(ConfideError):
+    """The budget does not hold what was asked. Nothing was charged and nothing was read."""
+
+
+class LedgerError(ConfideError):
+    """The ledger cannot be used."""
+
+
+class LedgerMissing(LedgerError):  # noqa: N818
+    """A ledger that existed is gone; it is never silently made again."""
+
+
+class LedgerDamaged(LedgerError):  # noqa: N818
+    """The ledger is truncated, was tampered with, or is not a ledger."""
+
+
+class LedgerRolledBack(LedgerError):  # noqa: N818
+    """The ledger is older than its anchor says: a copy from before was put back."""
+
+
+class LedgerBusy(LedgerError):  # noqa: N818
+    """Another process held the ledger for too long. Nothing was charged."""
+
+
+class LedgerFull(LedgerError):  # noqa: N818
+    """The disk is full. Nothing was charged."""
+
+
+class EngineError(ConfideError):
+    """The database failed after the charge. The text is the same whatever happened, because the reason may depend on the data."""
+
+    def __init__(self) -> None:
+        super().__init__("the question could not be answered; its charge stands (the custodian finds the reason in the engine's own log)")
