@@ -1,0 +1,23 @@
+"""Policies: what is public, who is protected, and how much may be spent."""
+
+from confide.policy.column import Category, Column, Date, Identifier, Number, Text, Unbounded
+from confide.policy.policy import Policy, load
+from confide.policy.table import Contribution, KeyUnit, RowUnit, Step, Table, Unit
+
+__all__ = [
+    "Category",
+    "Column",
+    "Contribution",
+    "Date",
+    "Identifier",
+    "KeyUnit",
+    "Number",
+    "Policy",
+    "RowUnit",
+    "Step",
+    "Table",
+    "Text",
+    "Unbounded",
+    "Unit",
+    "load",
+]

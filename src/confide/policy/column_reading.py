@@ -1,0 +1,208 @@
+"""From a tree to a column."""
+
+from collections.abc import Iterable
+from datetime import date
+from fractions import Fraction
+
+from confide.policy.column import (
+    Category,
+    CategoryValue,
+    Column,
+    Date,
+    Fault,
+    Identifier,
+    Number,
+    Text,
+    Unbounded,
+    category_faults,
+    date_faults,
+    grain_faults,
+    number_faults,
+)
+from confide.policy.findings import Findings, nearest
+from confide.policy.node import Block, Leaf, Listing, Node, Path
+from confide.policy.scalar import BLANK, read_flag, read_number, say
+
+COLUMN_KEYS = ("type", "values", "nulls", "range", "grain", "bins")
+_KINDS = "{values: [...]}, {range: [low, high]}, {type: id} or {type: text}"
+
+
+def read_column(name: str, node: Node, path: Path, findings: Findings) -> Column:
+    """The column, or a stand-in of kind id together with findings: an id raises no further faults elsewhere."""
+    stand_in = Identifier(name)
+    if not isinstance(node, Block) or not node.entries:
+        findings.add(path, f"nothing is said about the column, found {say(node)}", f"write {_KINDS}")
+        return stand_in
+    for key in node.entries:
+        if key not in COLUMN_KEYS:
+            findings.unknown((*path, key), "the key", key, COLUMN_KEYS)
+    given = [key for key in ("type", "values", "range") if key in node.entries]
+    if len(given) > 1:
+        findings.add(path, f"{' and '.join(given)} exclude each other", f"write one of {_KINDS}")
+        return stand_in
+    if not given:
+        known = [key for key in node.entries if key in COLUMN_KEYS]
+        what = "the bounds are missing" if {"grain", "bins"} & set(known) else "the kind of the column is missing"
+        findings.add(path, what, f"write {_KINDS}")
+        return stand_in
+    read = {"type": _read_type, "values": _read_category, "range": _read_range}[given[0]]
+    return read(name, node, path, findings) or stand_in
+
+
+def _read_type(name: str, node: Block, path: Path, findings: Findings) -> Column | None:
+    _only(node, ("type",), path, findings)
+    kind = node.entries["type"]
+    word = kind.value if isinstance(kind, Leaf) else None
+    if isinstance(kind, Leaf) and kind.blank:
+        findings.add((*path, "type"), BLANK, f"write one of {_KINDS}")
+        return None
+    if word == "id":
+        return Identifier(name)
+    if word == "text":
+        return Text(name)
+    guess = nearest(word, ("id", "text")) if isinstance(word, str) else None
+    advice = f"did you mean {guess!r}? " if guess else ""
+    findings.add((*path, "type"), f"expected id or text, found {say(kind)}", f"{advice}a column is one of {_KINDS}")
+    return None
+
+
+def _read_category(name: str, node: Block, path: Path, findings: Findings) -> Column | None:
+    _only(node, ("values", "nulls"), path, findings)
+    nulls: bool | None = False
+    if "nulls" in node.entries:
+        nulls = read_flag(node.entries["nulls"], (*path, "nulls"), findings)
+    place: Path = (*path, "values")
+    listing = node.entries["values"]
+    if not isinstance(listing, Listing):
+        findings.add(place, f"expected a list of values, found {say(listing)}", "for example values: [F, M]")
+        return None
+    values: list[CategoryValue] = []
+    seen: dict[tuple[type, CategoryValue], int] = {}
+    sound = True
+    for position, item in enumerate(listing.items):
+        value = _read_value(item, (*place, position), findings)
+        if value is None:
+            sound = False
+            continue
+        first = seen.setdefault((type(value), value), position)
+        if first != position:
+            what = f"{say(item)} is listed twice"
+            findings.add((*place, position), what, f"it is value {first + 1} already; leave one out")
+            sound = False
+        values.append(value)
+    return (
+        Category(name, tuple(values), bool(nulls))
+        if _sound(category_faults(tuple(values)), path, findings, sound)
+        else None
+    )
+
+
+def _read_value(item: Node, path: Path, findings: Findings) -> CategoryValue | None:
+    value = item.value if isinstance(item, Leaf) else None
+    if isinstance(item, Leaf) and item.blank:
+        findings.add(path, BLANK, "list every value that the column may have, or write {type: text} or {type: id}")
+    elif isinstance(item, Leaf) and value is None:
+        findings.add(path, "NULL is not a value", "leave it out and write nulls: true")
+    elif isinstance(value, date):
+        findings.add(path, f"{value} is a date", "write range: [first day, last day], or put the values in quotes")
+    elif isinstance(value, Fraction | float):
+        findings.add(path, f"{say(item)} is not a whole number", "write range: [low, high] with a grain, or use quotes")
+    elif isinstance(value, str | int):
+        return value
+    else:
+        findings.add(
+            path, f"expected a single value, found {say(item)}", "use strings, whole numbers, or true and false"
+        )
+    return None
+
+
+def _read_range(name: str, node: Block, path: Path, findings: Findings) -> Column | None:
+    place: Path = (*path, "range")
+    limits = node.entries["range"]
+    if isinstance(limits, Leaf) and limits.value == "unbounded":
+        return _read_unbounded(name, node, path, findings)
+    _only(node, ("range", "grain", "bins"), path, findings)
+    bins = read_number(node.entries["bins"], (*path, "bins"), findings) if "bins" in node.entries else None
+    sound = ("bins" in node.entries) == (bins is not None)
+    if not isinstance(limits, Listing) or len(limits.items) != 2:
+        found = f"{len(limits.items)} bounds" if isinstance(limits, Listing) else say(limits)
+        what = (
+            "a bound is missing"
+            if isinstance(limits, Listing) and len(limits.items) == 1
+            else f"expected two bounds, found {found}"
+        )
+        findings.add(place, what, "write range: [low, high], or range: unbounded")
+        return None
+    ends = [_read_end(item, (*place, position), findings) for position, item in enumerate(limits.items)]
+    low, high = ends
+    if isinstance(low, date) and isinstance(high, date):
+        if "grain" in node.entries:
+            findings.add((*path, "grain"), "a range of dates has no grain", "leave it out: the grain is one day")
+            sound = False
+        return Date(name, low, high, bins) if _sound(date_faults(low, high, bins), path, findings, sound) else None
+    grain = _read_grain(node, limits, path, findings)
+    if isinstance(low, date) or isinstance(high, date):
+        if low is not None and high is not None:
+            findings.add(place, "one end is a date and the other a number", "both ends must be of one kind")
+        return None
+    if low is None or high is None or grain is None:
+        return None
+    return (
+        Number(name, low, high, grain, bins)
+        if _sound(number_faults(low, high, grain, bins), path, findings, sound)
+        else None
+    )
+
+
+def _read_end(item: Node, path: Path, findings: Findings) -> Fraction | date | None:
+    if isinstance(item, Leaf):
+        if isinstance(item.value, date):
+            return item.value
+        if item.blank:
+            findings.add(
+                path,
+                BLANK,
+                f"write the {('lowest', 'highest')[path[-1] == 1]} value that can occur, not one from the data",
+            )
+            return None
+        if item.value is None:
+            findings.add(path, "a bound is missing", "write range: [low, high]")
+            return None
+        if isinstance(item.value, str) and item.value[:4].isdigit() and "-" in item.value:
+            findings.add(path, f"{say(item)} is not a day of the calendar", "write days as 2024-01-31")
+            return None
+    return read_number(item, path, findings)
+
+
+def _read_grain(node: Block, limits: Listing, path: Path, findings: Findings) -> Fraction | None:
+    if "grain" in node.entries:
+        return read_number(node.entries["grain"], (*path, "grain"), findings)
+    if all(isinstance(item, Leaf) and isinstance(item.value, Fraction | float | int) for item in limits.items):
+        if all(isinstance(item, Leaf) and type(item.value) is int for item in limits.items):
+            return Fraction(1)
+        findings.add(path, "the grain is missing: the range is not in whole numbers", "add for example grain: 0.01")
+    return None
+
+
+def _read_unbounded(name: str, node: Block, path: Path, findings: Findings) -> Column | None:
+    _only(node, ("range", "grain"), path, findings)
+    if "grain" not in node.entries:
+        findings.add(path, "the grain is missing", "an unbounded column needs one, for example grain: 1")
+        return None
+    grain = read_number(node.entries["grain"], (*path, "grain"), findings)
+    if grain is None or not _sound(grain_faults(grain), path, findings, True):
+        return None
+    return Unbounded(name, grain)
+
+
+def _only(node: Block, allowed: tuple[str, ...], path: Path, findings: Findings) -> None:
+    for key in node.entries:
+        if key in COLUMN_KEYS and key not in allowed:
+            findings.add((*path, key), f"{key} has no meaning beside {allowed[0]}", "leave it out")
+
+
+def _sound(faults: Iterable[Fault], path: Path, findings: Findings, so_far: bool) -> bool:
+    for part, what, advice in faults:
+        findings.add((*path, part), what, advice)
+        so_far = False
+    return so_far
