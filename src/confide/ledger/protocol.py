@@ -1,0 +1,70 @@
+"""What every ledger does. `tests/conformance/ledger.py` holds any implementation to it."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import Protocol, Self
+
+from confide.ledger.chain import Entry, Head
+from confide.privacy.budget import Budget, Currency
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+
+ANYBODY_ELSE = "*"
+
+
+class Ledger(Protocol):
+    """One budget, spent by many: atomic, durable, exact, and idempotent by key."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether a charge outlives the process. A session on real data takes only a ledger whose charges do."""
+
+    @property
+    def identity(self) -> str:
+        """Made at random at creation; every charge carries it."""
+
+    @property
+    def secret(self) -> bytes:
+        """32 random bytes made at creation: the key of the order in which contributions are bounded. Never exported."""
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+
+    @property
+    def cap(self) -> Currency:
+        """The budget in its currency: what `spent()` may reach."""
+
+    @property
+    def caps(self) -> Mapping[str, Fraction]:
+        """The ε that one analyst may spend, by name; "*" stands for anybody not named."""
+
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+        """Pay `loss`, durably, before anything is read; the same key again pays nothing more."""
+
+    def store(self, charge: Charge, answer: bytes) -> bytes:
+        """Keep the answer of a charge and return the one that is kept: the first, whoever stored it."""
+
+    def answer(self, key: str) -> bytes | None:
+        """The stored answer of the charge with this key, byte for byte."""
+
+    def spent(self, analyst: str | None = None) -> Currency:
+        """What was spent by all, or by one analyst."""
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """The chain, oldest first, from the entry that follows number `after`."""
+
+    def amend(self, budget: Budget | None = None, caps: Mapping[str, object] | None = None) -> None:
+        """Change the budget or the caps, on the record. The currency stays; what was spent stays spent."""
+
+    def verify(self) -> Head:
+        """Walk the whole chain, add everything up again, and return its head."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

@@ -1,0 +1,114 @@
+"""Amounts of privacy: exact numbers in, whole quanta in the ledger.
+
+A quantum is 1/QUANTA. QUANTA is divisible by every integer up to 40 and by 10³⁰, so decimals and small fractions are
+whole numbers of quanta: ten charges of 0.1, or three of 1/3, fill a cap of 1 exactly. Whatever falls between two quanta
+is rounded against us: a charge up, a cap down.
+"""
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+
+from confide.errors import ParameterError
+
+QUANTA = math.lcm(*range(1, 41)) * 10**30
+
+SMALLEST = Fraction(1, 10**30)
+LARGEST = Fraction(10**6)
+
+# Read by pattern before any arithmetic: Fraction("1e999999999") would build an integer of a gigabyte.
+_NUMBER = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_RATIO = re.compile(r"[+-]?[0-9]{1,60}/[0-9]{1,60}", re.ASCII)
+_NOT_FINITE = frozenset({"nan", "inf", "infinity"})
+_LONGEST = 10**60
+
+
+def parse_amount(value: object, name: str) -> Fraction:
+    """The exact positive number behind `value`; a float stands for its shortest decimal, so 0.1 is one tenth."""
+    exact = _exact(value, name)
+    if exact <= 0:
+        raise _refusal(value, name, "it must be above 0")
+    if exact < SMALLEST:
+        raise _refusal(value, name, "it is too small to mean anything")
+    if exact > LARGEST:
+        raise _refusal(value, name, "it is too large to mean anything")
+    return exact
+
+
+def to_quanta_up(amount: Fraction) -> int:
+    """The fewest whole quanta that are not less than `amount`."""
+    return -(-amount.numerator * QUANTA // amount.denominator)
+
+
+def to_quanta_down(amount: Fraction) -> int:
+    """The most whole quanta that are not more than `amount`."""
+    return amount.numerator * QUANTA // amount.denominator
+
+
+def from_quanta(quanta: int) -> Fraction:
+    return Fraction(quanta, QUANTA)
+
+
+def show(amount: Fraction, digits: int = 6) -> str:
+    """A short decimal for people, exact where `digits` significant digits suffice, else rounded to nearest."""
+    if amount.denominator == 1 and abs(amount.numerator) < 10**digits:
+        return str(amount.numerator)
+    return f"{float(amount):.{digits}g}"
+
+
+def _exact(value: object, name: str) -> Fraction:
+    match value:
+        case bool():
+            raise _refusal(value, name, "it is a truth value, not a number")
+        case str():
+            return _read(value, name)
+        case Decimal():
+            # Bounded by exponent and by length before it is expanded into an integer.
+            if not value.is_finite():
+                raise _refusal(value, name, "it must be finite")
+            if abs(value.adjusted()) > 999 or len(value.as_tuple().digits) > 60:
+                raise _refusal(value, name, "it is out of range")
+            return Fraction(value)
+        case Fraction():
+            if abs(value.numerator) > _LONGEST or value.denominator > _LONGEST:
+                raise _refusal(value, name, "its numerator or denominator is too long")
+            return value
+        case Integral():
+            return Fraction(int(value))
+        case float() | Real():
+            number = float(value)
+            if not math.isfinite(number):
+                raise _refusal(value, name, "it must be finite")
+            return Fraction(repr(number))
+        case _:
+            raise _refusal(value, name, "it is not a number")
+
+
+def _read(text: str, name: str) -> Fraction:
+    stripped = text.strip()
+    if _NUMBER.fullmatch(stripped):
+        return Fraction(stripped)
+    if _RATIO.fullmatch(stripped):
+        numerator, denominator = stripped.split("/")
+        if int(denominator) == 0:
+            raise _refusal(text, name, "its denominator is 0")
+        return Fraction(int(numerator), int(denominator))
+    if stripped.lstrip("+-").lower() in _NOT_FINITE:
+        raise _refusal(text, name, "it must be finite")
+    raise _refusal(text, name, "it is not a number, or is out of range")
+
+
+def _refusal(value: object, name: str, reason: str) -> ParameterError:
+    return ParameterError(
+        f"{name} = {_shown(value)} is refused: {reason}. "
+        f'Give a number above 0 (from 1e-30 to 1e6), like 0.5, or "1/3" for an exact fraction.'
+    )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator) > _LONGEST:
+        return f"a {type(value).__name__} of more than 60 digits"  # int to str is quadratic, and capped by Python
+    text = str(value) if isinstance(value, Decimal | Real) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
