@@ -1,0 +1,50 @@
+"""What an engine is: it turns a bounded summary into exact integers, against a charge, and tells facts of public tables for free."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.policy import Column
+from confide.privacy.charge import Charge
+from confide.query.tree import Summary
+
+KeyValue = str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Exact integers of every group: `cells[i][g]` is cell i in group g.
+
+    Groups of declared keys are all there, in the order of the product of their domains, and `keys` is None. Groups of
+    undeclared keys are those that exist, and `keys` names them; a declared or binned part of such a key is a place in its
+    domain. Integers are Python's where they may pass 64 bits.
+    """
+
+    cells: tuple[NDArray[np.int64] | NDArray[np.object_], ...]
+    keys: tuple[tuple[KeyValue, ...], ...] | None
+
+
+class Engine(Protocol):
+    """One data source. `evaluate` reads private rows, and does so only against a charge."""
+
+    @property
+    def version(self) -> str:
+        """Names the state of the data; it changes when the data do."""
+        ...
+
+    def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
+        """Exact integers of a summary; raises nothing but EngineError once rows are read."""
+        ...
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        """The columns of a public table."""
+        ...
+
+    def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
+        """The most rows of a public table that agree on these columns."""
+        ...
+
+    def close(self) -> None: ...

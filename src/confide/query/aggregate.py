@@ -1,0 +1,217 @@
+"""Aggregates and what is computed from them: from sqlglot's nodes to measures and values."""
+
+from fractions import Fraction
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.policy import Category
+from confide.query import number as arithmetic
+from confide.query.expression import literal_number, number, predicate, scalar
+from confide.query.question import Arithmetic, Magnitude, Mean, Measure, Measured, Number, Rounded, Spread, Value
+from confide.query.relation import From
+from confide.query.scope import Scope
+from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
+from confide.query.tree import Always, Both, Cell, Field, Predicate
+from confide.query.tree import Number as RowNumber
+
+_SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
+    exp.Variance: (True, False),
+    exp.VariancePop: (False, False),
+    exp.Stddev: (True, True),
+    exp.StddevSamp: (True, True),
+    exp.StddevPop: (False, True),
+}
+_OPERATIONS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_MOST_DIGITS = 12
+
+
+class Aggregates:
+    """Collects the cells and measures of one query; equal ones are kept, and paid for, once."""
+
+    def __init__(self, scope: Scope, source: From, grouped: bool, filtered: bool) -> None:
+        self.scope = scope
+        self.stability = Stability(source.rows, source.groups if grouped else 1, source.neighbours, grouped)
+        self.unit = source.unit
+        self.unit_fields = source.unit_fields
+        self.always = source.complete and not grouped and not filtered
+        self.cells: list[Cell] = []
+        self.measures: list[Measure] = []
+
+    def value(self, node: exp.Expr) -> Value:
+        """Arithmetic on aggregates and constants."""
+        match node:
+            case exp.Paren():
+                return self.value(node.this)
+            case exp.Literal():
+                return Number(literal_number(node))
+            case exp.Neg(this=exp.Literal()):
+                return Number(literal_number(node))
+            case exp.Neg():
+                return Arithmetic("-", Number(Fraction(0)), self.value(node.this))
+            case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+                left, right = self.value(node.this), self.value(node.expression)
+                if isinstance(node, exp.Div) and right == Number(Fraction(0)):
+                    raise QueryError("the query divides by zero")
+                return Arithmetic(_OPERATIONS[type(node)], left, right)  # type: ignore[arg-type]
+            case exp.Abs():
+                return Magnitude(self.value(node.this))
+            case exp.Round():
+                digits = literal_number(node.args["decimals"]) if node.args.get("decimals") else Fraction(0)
+                if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:
+                    raise QueryError(f"ROUND takes 0 to {_MOST_DIGITS} digits")
+                return Rounded(self.value(node.this), int(digits))
+            case exp.Nullif() if literal_or_none(node.expression) == 0:
+                # The usual guard of a ratio, SUM(a) / NULLIF(SUM(b), 0): ours has no failing division to guard.
+                return self.value(node.this)
+            case exp.Filter():
+                return self.aggregate(node.this, predicate(node.expression.this, self.scope))
+        return self.aggregate(node, Always(True))
+
+    def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
+        """One aggregate over the rows that pass its FILTER."""
+        match node:
+            case exp.Count(this=exp.Star()):
+                return self._count(where)
+            case exp.Count(this=exp.Distinct()):
+                if len(node.this.expressions) != 1:
+                    raise QueryError("COUNT(DISTINCT x) takes one column")
+                return self._distinct(scalar(node.this.expressions[0], self.scope), where)
+            case exp.CountIf():
+                return self._count(_both(where, predicate(node.this, self.scope)))
+            case exp.Count() if not node.expressions:
+                if isinstance(node.this, exp.Literal):
+                    return self._count(where)
+                return Measured(self._known(scalar(node.this, self.scope), where))
+            case exp.Sum():
+                return self._sum(number(node.this, self.scope), where)
+            case exp.Avg():
+                return self._mean(number(node.this, self.scope), where)
+        if type(node) in _SPREADS:
+            sample, root = _SPREADS[type(node)]
+            return self._spread(number(node.this, self.scope), where, sample, root)
+        raise QueryError(_refusal(node))
+
+    def _count(self, where: Predicate) -> Value:
+        optional = not (self.always and where == Always(True))
+        sensitivity = of_total(1, 1, optional, self.stability)
+        return Measured(
+            self._measure("rows", ((1, self._cell(Cell("rows", None, where))),), Fraction(1), sensitivity, 0)
+        )
+
+    def _known(self, subject: Field | RowNumber, where: Predicate) -> int:
+        if not isinstance(subject, Field) and not subject.span.nullable:
+            result = self._count(where)
+            assert isinstance(result, Measured)
+            return result.measure
+        cell = self._cell(Cell("known", subject, where))
+        return self._measure("known values", ((1, cell),), Fraction(1), of_total(1, 1, True, self.stability), 0)
+
+    def _distinct(self, subject: Field | RowNumber, where: Predicate) -> Value:
+        values = per_unit = None
+        if isinstance(subject, Field):
+            if isinstance(subject.column, Category):
+                values = len(subject.column.values)
+            if subject in self.unit_fields:
+                per_unit = 1
+        else:
+            values = subject.span.high - subject.span.low + 1
+        sensitivity = of_distinct(values, per_unit, self.stability)
+        cell = self._cell(Cell("distinct", subject, where))
+        return Measured(self._measure("distinct values", ((1, cell),), Fraction(1), sensitivity, 0))
+
+    def _sum(self, subject: RowNumber, where: Predicate) -> Value:
+        _summable(subject)
+        return Measured(self._total(subject, where, 0, "total"))
+
+    def _mean(self, subject: RowNumber, where: Predicate) -> Value:
+        _summable(subject)
+        span = subject.span
+        centre = (span.low + span.high) // 2
+        total = self._total(subject, where, centre, "total about the middle of the range")
+        return Mean(total, self._known(subject, where), centre, span.low, span.high, span.grain)
+
+    def _spread(self, subject: RowNumber, where: Predicate, sample: bool, root: bool) -> Value:
+        _summable(subject)
+        span = subject.span
+        centre = (span.low + span.high) // 2
+        middle = arithmetic.constant(centre * span.grain)
+        centred = arithmetic.subtract(subject, middle)
+        radius = max(span.high - centre, centre - span.low)
+        squares = self._total(arithmetic.multiply(centred, centred), where, 0, "total of squares")
+        total = self._total(subject, where, centre, "total about the middle of the range")
+        return Spread(squares, total, self._known(subject, where), radius, span.grain, sample, root)
+
+    def _total(self, subject: RowNumber, where: Predicate, centre: int, label: str) -> int:
+        """Σ (value − centre) over known values: one cell for the total, one for how many."""
+        span = subject.span
+        terms = [(1, self._cell(Cell("total", subject, where)))]
+        if centre:
+            counted = Cell("known", subject, where) if span.nullable else Cell("rows", None, where)
+            terms.append((-centre, self._cell(counted)))
+        low, high = span.low - centre, span.high - centre
+        optional = span.nullable or not (self.always and where == Always(True))
+        sensitivity = of_total(low, high, optional, self.stability)
+        return self._measure(label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None)
+
+    def _cell(self, cell: Cell) -> int:
+        if cell not in self.cells:
+            self.cells.append(cell)
+        return self.cells.index(cell)
+
+    def _measure(
+        self,
+        label: str,
+        terms: tuple[tuple[int, int], ...],
+        grain: Fraction,
+        sensitivity: Sensitivity,
+        floor: int | None,
+    ) -> int:
+        measure = Measure(label, terms, grain, sensitivity.l1, sensitivity.l2_squared, sensitivity.reach, floor)
+        if measure not in self.measures:
+            self.measures.append(measure)
+        return self.measures.index(measure)
+
+
+def threshold_measure(aggregates: Aggregates) -> Measure:
+    """Units per key: rows under `unit: row`, distinct unit keys otherwise; one unit touches at most `l1` keys."""
+    stability = aggregates.stability
+    cell = Cell("rows") if aggregates.unit is None else Cell("distinct", aggregates.unit)
+    touched = min(stability.groups, stability.rows)
+    if stability.neighbours == "replace-one":
+        touched *= 2
+    if cell not in aggregates.cells:
+        aggregates.cells.append(cell)
+    if aggregates.unit is None and stability.rows > 1:
+        raise QueryError(
+            "keys of an undeclared domain are not released through a join that repeats rows; declare the values"
+        )
+    return Measure("units per key", ((1, aggregates.cells.index(cell)),), Fraction(1), touched, touched, 1, 0)
+
+
+def _both(first: Predicate, second: Predicate) -> Predicate:
+    return second if first == Always(True) else Both((first, second))
+
+
+def _summable(subject: RowNumber) -> None:
+    if subject.span.date:
+        raise QueryError("dates are counted, compared and binned, not summed; days between two dates are `a - b`")
+
+
+def literal_or_none(node: exp.Expr) -> Fraction | None:
+    return literal_number(node) if isinstance(node, exp.Literal) and not node.is_string else None
+
+
+def _refusal(node: exp.Expr) -> str:
+    shown = node.sql()[:60]
+    if isinstance(node, exp.Column):
+        return f"{shown} is neither in GROUP BY nor inside an aggregate; rows never leave the data"
+    if isinstance(node, exp.Star):
+        return "SELECT * shows rows, which never leave the data; write COUNT(*) or aggregates of columns"
+    if isinstance(node, exp.Window):
+        return f"{shown}: window functions are not answered; GROUP BY the partition instead"
+    if isinstance(node, exp.Median | exp.Quantile | exp.PercentileCont | exp.ApproxQuantile | exp.Min | exp.Max):
+        return f"{shown}: medians, quantiles and extremes are not answered yet; AVG and STDDEV describe the middle and the spread"
+    if isinstance(node, exp.Subquery | exp.Select):
+        return "a subquery stands only in FROM, as one row per unit: FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
+    return f"{shown} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV and arithmetic on them"

@@ -1,0 +1,202 @@
+"""Arithmetic on bounded integers: each function builds a node whose span follows from its parts by interval arithmetic.
+
+Grids are rational: a sum is brought to the greatest common grain, a product multiplies grains, a constant factor scales the
+grain itself and costs nothing. No operation can overflow, because a span past `WIDEST` is refused before it is built.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor, gcd, lcm
+from typing import Literal
+
+from confide.errors import QueryError
+from confide.query.tree import (
+    Absolute,
+    Always,
+    Choice,
+    Combined,
+    Compare,
+    Constant,
+    FirstKnown,
+    Number,
+    Predicate,
+    Scaled,
+    Span,
+)
+
+WIDEST = 1 << 82
+"""Rows (at most 2⁴⁴) times this stays below 2¹²⁶, so an exact 128-bit sum cannot overflow."""
+
+
+def constant(value: Fraction) -> Constant:
+    grain = Fraction(1, value.denominator)
+    return Constant(value.numerator, Span(value.numerator, value.numerator, grain, nullable=False))
+
+
+def add(left: Number, right: Number) -> Number:
+    if left.span.date or right.span.date:
+        raise QueryError("dates are compared, counted and binned, not added; days between two dates are `a - b`")
+    left, right = same_grain(left, right)
+    if isinstance(right, Constant):
+        return _scaled(left, 1, right.index)
+    if isinstance(left, Constant):
+        return _scaled(right, 1, left.index)
+    a, b = left.span, right.span
+    return Combined("add", left, right, _span(a.low + b.low, a.high + b.high, a.grain, a.nullable or b.nullable))
+
+
+def subtract(left: Number, right: Number) -> Number:
+    """A difference; of two dates it is a number of days."""
+    if left.span.date and right.span.date:
+        left, right = _as_days(left), _as_days(right)
+    return add(left, negate(right))
+
+
+def negate(inner: Number) -> Number:
+    _require_number(inner)
+    return _scaled(inner, -1, 0)
+
+
+def multiply(left: Number, right: Number) -> Number:
+    _require_number(left, right)
+    if isinstance(left, Constant):
+        left, right = right, left
+    a, b = left.span, right.span
+    if isinstance(right, Constant):
+        return times(left, right.index * b.grain)
+    if left == right:
+        low = 0 if a.low <= 0 <= a.high else min(a.low**2, a.high**2)
+        return Combined("multiply", left, right, _span(low, a.largest**2, a.grain**2, a.nullable))
+    corners = (a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high)
+    span = _span(min(corners), max(corners), a.grain * b.grain, a.nullable or b.nullable)
+    return Combined("multiply", left, right, span)
+
+
+def times(inner: Number, factor: Fraction) -> Number:
+    """A constant factor changes the grain, not the index (but for its sign)."""
+    _require_number(inner)
+    if factor == 0:
+        return Constant(0, Span(0, 0, Fraction(1), nullable=False)) if not inner.span.nullable else _scaled(inner, 0, 0)
+    signed = inner if factor > 0 else _scaled(inner, -1, 0)
+    return regrain(signed, signed.span.grain * abs(factor))
+
+
+def extreme(operation: Literal["least", "greatest"], left: Number, right: Number) -> Number:
+    left, right = same_grain(left, right)
+    a, b, pick = left.span, right.span, min if operation == "least" else max
+    # SQL's LEAST and GREATEST pass over NULL where one side is known, so the hull of both sides is what is known.
+    low = min(a.low, b.low) if a.nullable or b.nullable else pick(a.low, b.low)
+    high = max(a.high, b.high) if a.nullable or b.nullable else pick(a.high, b.high)
+    return Combined(operation, left, right, _span(low, high, a.grain, a.nullable and b.nullable, a.date))
+
+
+def absolute(inner: Number) -> Number:
+    _require_number(inner)
+    span = inner.span
+    low = 0 if span.low <= 0 <= span.high else min(abs(span.low), abs(span.high))
+    return Absolute(inner, _span(low, span.largest, span.grain, span.nullable))
+
+
+def choice(branches: tuple[tuple[Predicate, Number], ...], otherwise: Number | None) -> Number:
+    numbers = list(same_grain(*(number for _, number in branches), *(() if otherwise is None else (otherwise,))))
+    last = numbers.pop() if otherwise is not None else None
+    spans = [number.span for number in numbers] + ([] if last is None else [last.span])
+    span = _hull(spans, nullable=last is None or any(span.nullable for span in spans))
+    return Choice(tuple(zip((predicate for predicate, _ in branches), numbers, strict=True)), last, span)
+
+
+def first_known(options: tuple[Number, ...]) -> Number:
+    options = same_grain(*options)
+    spans = [option.span for option in options]
+    return FirstKnown(options, _hull(spans, nullable=all(span.nullable for span in spans)))
+
+
+def compare(operation: Literal["<", "<=", "=", "<>", ">=", ">"], left: Number, right: Number) -> Predicate:
+    """A comparison on one grid. A constant between two grid points is moved to the one that leaves the truth unchanged."""
+    if isinstance(left, Constant) and not isinstance(right, Constant):
+        flipped: dict[str, Literal["<", "<=", "=", "<>", ">=", ">"]] = {
+            "<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>",
+        }  # fmt: skip
+        left, right, operation = right, left, flipped[operation]
+    if isinstance(right, Constant):
+        if left.span.date != right.span.date:
+            same_grain(left, right)
+        grain = left.span.grain
+        place = right.index * right.span.grain / grain
+        if place.denominator != 1:
+            if operation == "=":
+                return Always(False)
+            if operation == "<>":
+                return Compare(
+                    ">=", left, Constant(left.span.low, Span(left.span.low, left.span.low, grain, nullable=False))
+                )
+            operation, index = ("<=", floor(place)) if operation in ("<", "<=") else (">=", ceil(place))
+        else:
+            index = int(place)
+        # Past the ends of the span every comparison has one answer; keeping the constant near the span keeps it small.
+        index = min(max(index, left.span.low - 1), left.span.high + 1)
+        return Compare(operation, left, Constant(index, Span(index, index, grain, nullable=False)))
+    left, right = same_grain(left, right)
+    return Compare(operation, left, right)
+
+
+def same_grain(*numbers: Number) -> tuple[Number, ...]:
+    """All on the greatest common grain, all numbers or all dates."""
+    if len({number.span.date for number in numbers}) > 1:
+        raise QueryError("a date and a number do not mix here; write a date as DATE '2024-01-31'")
+    grains = [number.span.grain for number in numbers]
+    scale = lcm(*(grain.denominator for grain in grains))
+    common = Fraction(gcd(*(int(grain * scale) for grain in grains)), scale)
+    return tuple(_on_grain(number, common) for number in numbers)
+
+
+def regrain(number: Number, grain: Fraction) -> Number:
+    """The same index read on another grain: the value is multiplied, the index is not."""
+    if number.span.grain == grain:
+        return number
+    span = number.span
+    return Scaled(number, 1, 0, Span(span.low, span.high, grain, span.nullable))
+
+
+def _require_number(*numbers: Number) -> None:
+    if any(number.span.date for number in numbers):
+        raise QueryError("arithmetic on dates is limited to their difference in days: `a - b`")
+
+
+def _as_days(number: Number) -> Number:
+    span = replace(number.span, date=False)
+    return Constant(number.index, span) if isinstance(number, Constant) else Scaled(number, 1, 0, span)
+
+
+def _on_grain(number: Number, grain: Fraction) -> Number:
+    factor = number.span.grain / grain
+    if factor == 1:
+        return number
+    span = number.span
+    scaled = _span(span.low * int(factor), span.high * int(factor), grain, span.nullable)
+    if isinstance(number, Constant):
+        return Constant(number.index * int(factor), scaled)
+    return Scaled(number, int(factor), 0, scaled)
+
+
+def _scaled(inner: Number, factor: int, offset: int) -> Number:
+    span = inner.span
+    ends = (span.low * factor + offset, span.high * factor + offset)
+    if isinstance(inner, Constant):
+        return Constant(ends[0], _span(*ends, span.grain, False))
+    return Scaled(inner, factor, offset, _span(min(ends), max(ends), span.grain, span.nullable))
+
+
+def _hull(spans: list[Span], nullable: bool) -> Span:
+    return _span(
+        min(span.low for span in spans), max(span.high for span in spans), spans[0].grain, nullable, spans[0].date
+    )
+
+
+def _span(low: int, high: int, grain: Fraction, nullable: bool, date: bool = False) -> Span:
+    if max(abs(low), abs(high)) >= WIDEST:
+        raise QueryError(
+            f"the expression can reach {float(max(abs(low), abs(high)) * grain):.3g} in steps of {grain}, too wide for an exact sum; "
+            "use fewer factors, or a coarser grain in the policy"
+        )
+    return Span(low, high, grain, nullable, date)

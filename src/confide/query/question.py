@@ -1,0 +1,168 @@
+"""A question: what a checked query becomes. Everything in it follows from the text and the policy."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Literal
+
+from confide.query.tree import Key, Summary
+
+Neighbours = Literal["add-remove", "replace-one"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An integer to be noised in every group: Σ coefficient × cell, worth `grain` each.
+
+    `l1` and `l2_squared` are its sensitivity over all groups together, under the policy's unit and neighbours.
+    `reach` is the most that one unit can add to it in one group; `floor` the least it can be, if that is known.
+    """
+
+    label: str
+    terms: tuple[tuple[int, int], ...]
+    grain: Fraction
+    l1: int
+    l2_squared: int
+    reach: int
+    floor: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measure itself."""
+
+    measure: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """centre + total/count, in [low, high] (indices on `grain`), from a total taken about `centre`."""
+
+    total: int
+    count: int
+    centre: int
+    low: int
+    high: int
+    grain: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A variance or standard deviation from squares and total about `centre`, of values within `radius` of it."""
+
+    squares: int
+    total: int
+    count: int
+    radius: int
+    grain: Fraction
+    sample: bool
+    root: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    operation: Literal["+", "-", "*", "/"]
+    left: "Value"
+    right: "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitude:
+    inner: "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    inner: "Value"
+    digits: int
+
+
+Value = Measured | Mean | Spread | Number | Arithmetic | Magnitude | Rounded
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    name: str
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumn:
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on released numbers; text and keys are compared by equality with constants."""
+
+    operation: Literal["<", "<=", "=", "<>", ">=", ">"]
+    left: "Value | KeyColumn"
+    right: "Value | str | bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    parts: tuple["Condition", ...]
+
+
+Condition = Comparison | Every | Some
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    by: Value | KeyColumn
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The summary to fetch, what is measured on it, and the table that is made of the measurements."""
+
+    summary: Summary
+    measures: tuple[Measure, ...]
+    threshold: Measure | None
+    """Units per key, for keys of undeclared domain; `l1` is the most keys one unit can touch."""
+    columns: tuple[KeyColumn | ValueColumn, ...]
+    having: Condition | None
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    neighbours: Neighbours
+    unit: str
+    tables: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return self.summary.keys
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal questions, however they were written."""
+        return sha256(repr(self).encode()).hexdigest()
+
+
+def measures_of(value: Value) -> frozenset[int]:
+    """The measures that a value is computed from."""
+    match value:
+        case Measured(measure):
+            return frozenset((measure,))
+        case Mean(total, count):
+            return frozenset((total, count))
+        case Spread(squares, total, count):
+            return frozenset((squares, total, count))
+        case Arithmetic(_, left, right):
+            return measures_of(left) | measures_of(right)
+        case Magnitude(inner) | Rounded(inner):
+            return measures_of(inner)
+    return frozenset()

@@ -1,0 +1,289 @@
+"""The tree that a checked query becomes: our own nodes, public facts only, nothing of the analyst's text but its constants.
+
+Numbers are integers on a public grid: a node with grain g stands for index × g, and its bounds are bounds of the index. Every
+node is total: it has a value (or NULL) for every row, so no row can raise. Predicates hold no negation (it was pushed to the
+leaves), so a leaf may be false where SQL says unknown and the rows that pass are the same.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from confide.policy import Column as ColumnPolicy
+
+# --- scalars ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a table in the query, seen through its policy; `source` is the alias of the table in this query."""
+
+    source: str
+    column: ColumnPolicy
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is publicly known of a number: an index in [low, high] times `grain`, or NULL if `nullable`.
+
+    A date is a number of days since 1970-01-01 that says so.
+    """
+
+    low: int
+    high: int
+    grain: Fraction = Fraction(1)
+    nullable: bool = True
+    date: bool = False
+
+    @property
+    def largest(self) -> int:
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A ranged column as an index: clamped to its range, rounded to its grain, NULL for NULL and NaN."""
+
+    field: Field
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A number computed per unit by an inner query, clamped to its span."""
+
+    source: str
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    index: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """index × factor + offset."""
+
+    inner: "Number"
+    factor: int
+    offset: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """left (+ or × or smaller of or larger of) right, both already on one grid where that matters."""
+
+    operation: Literal["add", "multiply", "least", "greatest"]
+    left: "Number"
+    right: "Number"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    inner: "Number"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """CASE WHEN ... THEN ... ELSE ... END; `otherwise` None is NULL."""
+
+    branches: tuple[tuple["Predicate", "Number"], ...]
+    otherwise: "Number | None"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FirstKnown:
+    """COALESCE of numbers on one grid."""
+
+    options: tuple["Number", ...]
+    span: Span
+
+
+Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Choice | FirstKnown
+
+
+# --- predicates ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Two indices on one grid."""
+
+    operation: Literal["<", "<=", "=", "<>", ">=", ">"]
+    left: Number
+    right: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A declared column has one of these of its declared values."""
+
+    field: Field
+    values: tuple[str | int | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextIs:
+    """A column of undeclared domain is, or is not, one of these texts."""
+
+    field: Field
+    values: tuple[str, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextLike:
+    field: Field
+    pattern: str
+    negated: bool
+    ignore_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SameField:
+    """Two columns of undeclared domain are, or are not, equal."""
+
+    left: Field
+    right: Field
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A column or a number is, or is not, NULL (a value outside a declared list counts as NULL)."""
+
+    subject: "Field | Number"
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    parts: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    parts: tuple["Predicate", ...]
+
+
+Predicate = Always | Compare | Among | TextIs | TextLike | SameField | Known | Both | Either
+
+
+# --- relations -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    table: str
+    source: str
+    public: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """`optional` keeps rows of the left side that find no partner."""
+
+    left: "Relation"
+    right: Scan
+    on: tuple[tuple[Field, Field], ...]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row per unit: its key and clamped aggregates of its own rows."""
+
+    inner: "Relation"
+    where: Predicate
+    unit: Field
+    columns: tuple[tuple[str, "Cell", Span], ...]
+    source: str
+
+
+Relation = Scan | Join | PerUnit
+
+
+# --- the summary -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One exact integer per group: rows, non-NULL values, a total, distinct values, or (per unit only) an extreme."""
+
+    kind: Literal["rows", "known", "total", "distinct", "smallest", "largest"]
+    subject: "Field | Number | None" = None
+    where: Predicate = Always(True)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKey:
+    """Group by a declared column: every value is in the result, then NULL if the policy asks for it."""
+
+    name: str
+    field: Field
+    values: tuple[str | int | bool | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedKey:
+    """Group by ⌊(index − first) / width⌋; the key shown is the lower end of the bin."""
+
+    name: str
+    number: Number
+    first: int
+    width: int
+    count: int
+    kind: Literal["number", "date"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownKey:
+    """Group by a column of undeclared domain: keys are released only above a private threshold."""
+
+    name: str
+    field: Field
+
+
+Key = DeclaredKey | BinnedKey | UnknownKey
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one unit may contribute: rows in all, groups in all; a keyed hash order chooses, after joins and filter."""
+
+    unit: Field
+    rows: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an engine computes: exact integers per group of a bounded relation. One statement."""
+
+    relation: Relation
+    where: Predicate
+    bound: Bound | None
+    keys: tuple[Key, ...]
+    cells: tuple[Cell, ...]
+    order_by: tuple[Field, ...] = ()
+    """Columns that order a unit's rows under the keyed hash: all declared private ones, whatever the query uses."""
+
+    @property
+    def open_keys(self) -> bool:
+        return any(isinstance(key, UnknownKey) for key in self.keys)
