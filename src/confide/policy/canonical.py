@@ -1,6 +1,5 @@
 """The canonical text of a policy: names sorted, strings quoted, numbers exact, defaults left out."""
 
-import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -91,5 +90,11 @@ def _value(value: CategoryValue) -> str:
 
 
 def quote(text: str) -> str:
-    """A double-quoted YAML string; JSON's escapes are YAML's, and ASCII leaves no doubt about invisible characters."""
-    return json.dumps(text)
+    """A double-quoted YAML string; whatever does not print is escaped, so that the eye and the parser agree."""
+    return f'"{"".join(map(_character, text))}"'
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

@@ -52,6 +52,8 @@ class Category:
 
     def __post_init__(self) -> None:
         _refuse(self.name, category_faults(self.values))
+        if len(set(self.values)) != len(self.values):
+            raise ValueError(f"column {self.name}: a value is listed twice")
 
     @property
     def kind(self) -> type[CategoryValue]:

@@ -19,9 +19,13 @@ from confide.policy.column import (
     grain_faults,
     number_faults,
 )
-from confide.policy.findings import Findings, nearest
-from confide.policy.node import Block, Leaf, Listing, Node, Path
+from confide.policy.findings import Findings
+from confide.policy.node import Block, Leaf, Listing, Node, read_day
 from confide.policy.scalar import BLANK, read_flag, read_number, say
+from confide.policy.spelling import Path, nearest
+
+_ENOUGH = 20
+"""So many wrong values of one list are told, not more."""
 
 COLUMN_KEYS = ("type", "values", "nulls", "range", "grain", "bins")
 _KINDS = "{values: [...]}, {range: [low, high]}, {type: id} or {type: text}"
@@ -78,23 +82,24 @@ def _read_category(name: str, node: Block, path: Path, findings: Findings) -> Co
         return None
     values: list[CategoryValue] = []
     seen: dict[tuple[type, CategoryValue], int] = {}
-    sound = True
+    wrong = 0
     for position, item in enumerate(listing.items):
         value = _read_value(item, (*place, position), findings)
         if value is None:
-            sound = False
+            wrong += 1
+            if wrong == _ENOUGH:
+                break
             continue
         first = seen.setdefault((type(value), value), position)
         if first != position:
             what = f"{say(item)} is listed twice"
             findings.add((*place, position), what, f"it is value {first + 1} already; leave one out")
-            sound = False
+            wrong += 1
         values.append(value)
-    return (
-        Category(name, tuple(values), bool(nulls))
-        if _sound(category_faults(tuple(values)), path, findings, sound)
-        else None
-    )
+    if wrong and not values:
+        return None
+    sound = _sound(category_faults(tuple(values)), path, findings, wrong == 0)
+    return Category(name, tuple(values), bool(nulls)) if sound else None
 
 
 def _read_value(item: Node, path: Path, findings: Findings) -> CategoryValue | None:
@@ -126,13 +131,16 @@ def _read_range(name: str, node: Block, path: Path, findings: Findings) -> Colum
     sound = ("bins" in node.entries) == (bins is not None)
     if not isinstance(limits, Listing) or len(limits.items) != 2:
         found = f"{len(limits.items)} bounds" if isinstance(limits, Listing) else say(limits)
-        what = (
-            "a bound is missing"
-            if isinstance(limits, Listing) and len(limits.items) == 1
-            else f"expected two bounds, found {found}"
-        )
+        missing = isinstance(limits, Listing) and len(limits.items) == 1
+        what = "a bound is missing" if missing else f"expected two bounds, found {found}"
         findings.add(place, what, "write range: [low, high], or range: unbounded")
         return None
+    blanks = sum(isinstance(item, Leaf) and item.blank for item in limits.items)
+    if blanks:
+        what = BLANK if blanks == 1 else "both bounds are blanks that are left to fill in"
+        findings.add(
+            place, what, "write the lowest and the highest value that can occur; never take them from the data"
+        )
     ends = [_read_end(item, (*place, position), findings) for position, item in enumerate(limits.items)]
     low, high = ends
     if isinstance(low, date) and isinstance(high, date):
@@ -159,18 +167,15 @@ def _read_end(item: Node, path: Path, findings: Findings) -> Fraction | date | N
         if isinstance(item.value, date):
             return item.value
         if item.blank:
-            findings.add(
-                path,
-                BLANK,
-                f"write the {('lowest', 'highest')[path[-1] == 1]} value that can occur, not one from the data",
-            )
-            return None
+            return None  # told once for both ends
         if item.value is None:
             findings.add(path, "a bound is missing", "write range: [low, high]")
             return None
         if isinstance(item.value, str) and item.value[:4].isdigit() and "-" in item.value:
-            findings.add(path, f"{say(item)} is not a day of the calendar", "write days as 2024-01-31")
-            return None
+            day = read_day(item.value)
+            if day is None:
+                findings.add(path, f"{say(item)} is not a day of the calendar", "write days as 2024-01-31")
+            return day
     return read_number(item, path, findings)
 
 

@@ -13,14 +13,13 @@ from fractions import Fraction
 from numbers import Integral, Rational
 from types import MappingProxyType
 
+from confide.policy.spelling import Path
+
 DEPTH_LIMIT = 40
 NODES_LIMIT = 1_000_000
 
 Scalar = None | bool | int | Fraction | float | str | date
 """A float is only ever a number that cannot be used: not finite, or of absurd length."""
-
-Path = tuple[str | int, ...]
-"""The keys and positions that lead from the root to a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +104,8 @@ def _plain_value(text: str) -> Scalar:
         return _WORDS[text]
     if _NOT_FINITE.fullmatch(text):
         return math.nan
-    if _DAY.fullmatch(text):
-        try:
-            return date.fromisoformat(text)
-        except ValueError:
-            return text
+    if (day := read_day(text)) is not None:
+        return day
     # A leading zero means a code, such as a post code, and the zero would be lost in a number.
     if _DECIMAL.fullmatch(text) is None or (_LEADING_ZERO.match(text) and "." not in text):
         return text
@@ -121,6 +117,14 @@ def _plain_value(text: str) -> Scalar:
     number = Fraction(text)
     # `1e6` is a whole number; `1.0` was written as a decimal, so its column is not taken to be whole.
     return int(number) if "." not in text and number.denominator == 1 else number
+
+
+def read_day(text: str) -> date | None:
+    """The day that `2024-01-31` stands for; None if the calendar has no such day."""
+    try:
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 def ratio(text: str) -> Fraction | None:
@@ -150,31 +154,21 @@ def from_python(value: object, depth: int = 0) -> Node:
 
 
 def _python_leaf(value: object) -> Leaf:
-    text = str(value)
-    if value is None or isinstance(value, bool):
-        return Leaf(value, text)
-    if isinstance(value, str):
-        return Leaf(str(value), text)
-    if isinstance(value, Integral):
-        return Leaf(int(value) if abs(int(value)) < 10**_NUMBER_LENGTH else math.nan, _shorten(value))
-    if isinstance(value, Rational):
-        return Leaf(Fraction(value), text)
-    if isinstance(value, float | Decimal):
-        return Leaf(
-            _plain_value(repr(float(value)) if isinstance(value, float) else text)
-            if math.isfinite(value)
-            else math.nan,
-            text,
-        )
-    if isinstance(value, datetime):
-        return Leaf(text, text)
-    if isinstance(value, date):
-        return Leaf(value, text)
-    raise UnreadableError(
-        f"a value of type {type(value).__name__} cannot stand in a policy",
-        "use strings, numbers, dates, lists and dicts",
-    )
-
-
-def _shorten(value: Integral) -> str:
-    return str(value) if abs(int(value)) < 10**_NUMBER_LENGTH else "a number of more than 60 digits"
+    match value:
+        case None | bool():
+            return Leaf(value, str(value))
+        case str():
+            return Leaf(str(value), str(value))
+        case Rational():
+            if max(abs(int(value.numerator)), int(value.denominator)) >= 10**_NUMBER_LENGTH:
+                return Leaf(math.nan, f"a number of more than {_NUMBER_LENGTH} digits")
+            return Leaf(int(value) if isinstance(value, Integral) else Fraction(value), str(value))
+        case float() | Decimal():
+            text = repr(float(value)) if isinstance(value, float) else str(value)
+            return Leaf(_plain_value(text) if math.isfinite(value) else math.nan, text)
+        case datetime():
+            return Leaf(str(value), str(value))
+        case date():
+            return Leaf(value, str(value))
+    what = f"a value of type {type(value).__name__} cannot stand in a policy"
+    raise UnreadableError(what, "use strings, numbers, dates, lists and dicts")

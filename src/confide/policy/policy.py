@@ -1,23 +1,25 @@
-"""A policy: what is public, who is protected, and how much may be spent. Checked once, then never changed."""
+"""A policy: what is public, who is protected, and how much may be spent. Checked once, then never changed.
+
+What reads policies is imported when one is read: half of the package, and of no use to code that only holds a policy.
+"""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from confide.errors import PolicyError, Problem
 from confide.policy.canonical import canonical_facts, canonical_text
-from confide.policy.findings import Findings
-from confide.policy.node import Node, UnreadableError, from_python
-from confide.policy.reading import read_parts
+from confide.policy.spelling import spell_path
 from confide.policy.structure import structure_faults, unit_paths
 from confide.policy.table import KeyUnit, Step, Table, Unit
-from confide.policy.yaml_text import TEXT_LIMIT, compose
 from confide.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from confide.policy.reading import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +46,44 @@ class Policy:
         object.__setattr__(self, "analysts", MappingProxyType(dict(self.analysts)))
         if isinstance(self.source, Mapping):
             object.__setattr__(self, "source", MappingProxyType(dict(self.source)))
-        findings = Findings()
-        for path, what, advice in structure_faults(self.unit, self.tables):
-            findings.add(path, what, advice)
-        findings.raise_if_any("the policy")
+        faults = structure_faults(self.unit, self.tables)
+        problems = tuple(Problem(spell_path(path), what, advice) for path, what, advice in faults)
+        if problems:
+            raise PolicyError(problems)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The policy in a YAML file."""
+    def load(cls, path: str | os.PathLike[str], also: Mapping[str, object] | None = None) -> Self:
+        """The policy in a YAML file; `also` gives top-level keys that the file leaves out."""
+        from confide.policy.loading import parts_of_text, text_of  # noqa: PLC0415
+
         place = Path(path)
-        return cls._read_text(_text_of(place), str(path), place.parent, place)
+        return cls._of(parts_of_text(text_of(place), also, str(path)), place.parent, place)
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, object], base: str | os.PathLike[str] = ".") -> Self:
+    def parse(
+        cls,
+        mapping: Mapping[str, object],
+        base: str | os.PathLike[str] = ".",
+        also: Mapping[str, object] | None = None,
+    ) -> Self:
         """The policy in a dict, with the keys of the file."""
-        findings = Findings()
-        try:
-            root = from_python(mapping)
-        except UnreadableError as error:
-            findings.add((), error.what, error.advice)
-            raise PolicyError(findings.problems()) from None
-        return cls._read_tree(root, findings, "the policy", Path(base), None)
+        from confide.policy.loading import parts_of_mapping  # noqa: PLC0415
+
+        return cls._of(parts_of_mapping(mapping, also), Path(base))
 
     @classmethod
-    def parse_text(cls, text: str, base: str | os.PathLike[str] = ".") -> Self:
+    def parse_text(
+        cls, text: str, base: str | os.PathLike[str] = ".", also: Mapping[str, object] | None = None
+    ) -> Self:
         """The policy in a YAML text."""
-        return cls._read_text(text, "the policy", Path(base), None)
+        from confide.policy.loading import parts_of_text  # noqa: PLC0415
+
+        return cls._of(parts_of_text(text, also, "the policy"), Path(base))
 
     @classmethod
-    def _read_text(cls, text: str, source: str, base: Path, path: Path | None) -> Self:
-        doubles = Findings()
-        try:
-            root = compose(text, doubles)
-        except UnreadableError as error:
-            doubles.add((), error.what, error.advice, error.line)
-            raise PolicyError(doubles.problems(), source) from None
-        findings = Findings(root)
-        for problem in doubles.problems():
-            findings.take(problem)
-        return cls._read_tree(root, findings, source, base, path)
-
-    @classmethod
-    def _read_tree(cls, root: Node | None, findings: Findings, source: str, base: Path, path: Path | None) -> Self:
-        parts = read_parts(root, findings)
-        findings.raise_if_any(source)
+    def _of(cls, parts: "Parts", base: Path, path: Path | None = None) -> Self:
         if parts.unit is None or parts.budget is None:
-            raise AssertionError("a policy without findings has a unit and a budget")
+            raise AssertionError("parts without findings have a unit and a budget")
         return cls(
             parts.tables,
             parts.unit,
@@ -100,6 +94,7 @@ class Policy:
             parts.version,
             base,
             path,
+            parts.notes,
         )
 
     @property
@@ -121,44 +116,24 @@ class Policy:
     @property
     def fingerprint(self) -> str:
         """Names the whole policy: SHA-256 of its canonical text."""
-        return sha256(self.to_yaml().encode()).hexdigest()
+        return _digest(self.to_yaml())
 
     @property
     def facts_fingerprint(self) -> str:
         """Names what answers depend on: tables, unit, data version; not budget, caps, source and sizes."""
-        return sha256(canonical_facts(self).encode()).hexdigest()
+        return _digest(canonical_facts(self))
 
 
-def load(source: str | os.PathLike[str] | Mapping[str, object]) -> Policy:
+def load(source: str | os.PathLike[str] | Mapping[str, object], also: Mapping[str, object] | None = None) -> Policy:
     """A policy from a path, from a dict, or from a YAML text of more than one line."""
     if isinstance(source, Mapping):
-        return Policy.parse(source)
+        return Policy.parse(source, also=also)
     if isinstance(source, str) and "\n" in source:
-        return Policy.parse_text(source)
-    return Policy.load(source)
+        return Policy.parse_text(source, also=also)
+    return Policy.load(source, also=also)
 
 
-def _text_of(path: Path) -> str:
-    def refuse(what: str, advice: str) -> PolicyError:
-        return PolicyError((Problem(str(path), what, advice),), str(path))
+def _digest(text: str) -> str:
+    from hashlib import sha256  # noqa: PLC0415
 
-    try:
-        with path.open("rb") as file:
-            content = file.read(TEXT_LIMIT + 1)
-    except FileNotFoundError:
-        raise refuse("there is no such file", "check the path, or draft one with: confide init DATA") from None
-    except IsADirectoryError:
-        raise refuse("this is a folder", "give the policy file in it") from None
-    except (OSError, ValueError) as error:
-        raise refuse(
-            f"the file cannot be read: {getattr(error, 'strerror', None) or error}", "check the path"
-        ) from None
-    if len(content) > TEXT_LIMIT:
-        raise refuse(f"the file is larger than {TEXT_LIMIT // 2**20} MB", "a policy is a short text; is this the data?")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        advice = "save it as UTF-8 text; is this the data?"
-        raise PolicyError((Problem(str(path), "the file is not UTF-8 text", advice, line),), str(path)) from None
-    return text
+    return sha256(text.encode()).hexdigest()

@@ -8,10 +8,11 @@ from typing import Literal
 from confide.errors import ParameterError
 from confide.policy.column import ROWS_LIMIT, Column, Identifier
 from confide.policy.column_reading import read_column
-from confide.policy.findings import Findings, nearest
-from confide.policy.node import Block, Leaf, Node, Path
-from confide.policy.scalar import read_flag, read_number, read_whole, say
-from confide.policy.structure import ROW_HAS_NO_BOUNDS, structure_faults
+from confide.policy.findings import Findings
+from confide.policy.node import Block, Leaf, Node
+from confide.policy.scalar import BLANK, read_flag, read_number, read_whole, say
+from confide.policy.spelling import Path, nearest
+from confide.policy.structure import ROW_HAS_NO_BOUNDS, meant_unit, structure_faults
 from confide.policy.table import Contribution, KeyUnit, RowUnit, Table, Unit
 from confide.privacy.amount import LARGEST, SMALLEST
 from confide.privacy.budget import Budget
@@ -35,6 +36,7 @@ class Parts:
     source: Source = None
     ledger: str | None = None
     version: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_parts(root: Node | None, findings: Findings) -> Parts:
@@ -44,6 +46,7 @@ def read_parts(root: Node | None, findings: Findings) -> Parts:
         found = "nothing" if root is None or (isinstance(root, Leaf) and root.value is None) else say(root)
         findings.add((), f"a policy is a mapping of keys, found {found}", f"start with the keys {', '.join(KEYS[:6])}")
         return parts
+    unclear: set[Path] = set()  # tables of which too little could be read to say whose rows they hold
     check_keys(root, (), KEYS, findings)
     for key in ("budget", "unit", "tables"):
         if key not in root.entries:
@@ -55,7 +58,7 @@ def read_parts(root: Node | None, findings: Findings) -> Parts:
     if "unit" in root.entries:
         parts.unit = _read_unit(root.entries["unit"], findings)
     if "tables" in root.entries:
-        parts.tables = _read_tables(root.entries["tables"], parts.unit, findings)
+        parts.tables = _read_tables(root.entries["tables"], parts.unit, findings, unclear)
     if "analysts" in root.entries:
         parts.analysts = _read_analysts(root.entries["analysts"], findings)
     if "source" in root.entries:
@@ -63,7 +66,8 @@ def read_parts(root: Node | None, findings: Findings) -> Parts:
     parts.ledger = _read_words(root, "ledger", findings)
     parts.version = _read_words(root, "version", findings)
     for path, what, advice in structure_faults(parts.unit, parts.tables):
-        findings.add(path, what, advice)
+        if path not in unclear:
+            findings.add(path, what, advice)
     return parts
 
 
@@ -124,6 +128,9 @@ def _read_amount(node: Node, path: Path, findings: Findings) -> Fraction | None:
 
 
 def _read_unit(node: Node, findings: Findings) -> Unit | None:
+    if isinstance(node, Leaf) and node.blank:
+        findings.add(("unit",), BLANK, "say who is protected: row, or table.column")
+        return None
     if not isinstance(node, Leaf) or not isinstance(node.value, str) or not node.value:
         findings.add(
             ("unit",), f"expected 'row' or 'table.column', found {say(node)}", "for example unit: person.person_id"
@@ -139,17 +146,19 @@ def _read_unit(node: Node, findings: Findings) -> Unit | None:
     return KeyUnit(table, column)
 
 
-def _read_tables(node: Node, unit: Unit | None, findings: Findings) -> dict[str, Table]:
+def _read_tables(node: Node, unit: Unit | None, findings: Findings, unclear: set[Path]) -> dict[str, Table]:
     if not isinstance(node, Block) or not node.entries:
         findings.add(("tables",), f"expected a mapping of tables, found {say(node)}", "describe at least one table")
         return {}
-    return {name: _read_table(name, item, unit, findings) for name, item in node.entries.items()}
+    meant = meant_unit(unit, node.entries) if isinstance(unit, KeyUnit) else unit
+    return {name: _read_table(name, item, meant, findings, unclear) for name, item in node.entries.items()}
 
 
-def _read_table(name: str, node: Node, unit: Unit | None, findings: Findings) -> Table:
+def _read_table(name: str, node: Node, unit: Unit | None, findings: Findings, unclear: set[Path]) -> Table:
     path: Path = ("tables", name)
     if not isinstance(node, Block):
         findings.add(path, f"expected a mapping, found {say(node)}", "write its columns, or {public: true}")
+        unclear.add(path)
         return Table(name)
     check_keys(node, path, TABLE_KEYS, findings)
     entries = node.entries
@@ -166,6 +175,8 @@ def _read_table(name: str, node: Node, unit: Unit | None, findings: Findings) ->
     if "columns" not in entries:
         findings.add(path, "the columns are missing", "describe each column, or write public: true")
     references = _read_references(entries.get("references"), (*path, "references"), findings)
+    if "references" in entries and not references:
+        unclear.add(path)
     for column in references:
         columns.setdefault(column, Identifier(column))  # a column that points to a key is a key
     at_most = _read_at_most(entries.get("at_most"), name, unit, findings)

@@ -3,7 +3,8 @@
 from fractions import Fraction
 
 from confide.policy.findings import Findings
-from confide.policy.node import Block, Leaf, Listing, Node, Path, ratio
+from confide.policy.node import Block, Leaf, Listing, Node, ratio
+from confide.policy.spelling import Path
 
 BLANK = "a blank is left to fill in"
 

@@ -1,11 +1,10 @@
 """What must hold between tables: names, references, and that every private row belongs to exactly one unit."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
 
 from confide.policy.column import Identifier
-from confide.policy.findings import nearest
-from confide.policy.node import Path
+from confide.policy.spelling import Path, nearest
 from confide.policy.table import Contribution, KeyUnit, RowUnit, Step, Table, Unit
 
 StructureFault = tuple[Path, str, str]
@@ -23,9 +22,9 @@ def structure_faults(unit: Unit | None, tables: Mapping[str, Table]) -> Iterator
     yield from _name_faults(tables)
     for table in tables.values():
         yield from _reference_faults(table, tables)
-    looped: set[str] = set()
+    looped = False
     for cycle in _cycles(tables):
-        looped.update(cycle)
+        looped = True
         way = " → ".join((*cycle, cycle[0]))
         yield ("tables", cycle[0], "references"), f"the references run in a circle: {way}", "leave one of them out"
     if isinstance(unit, RowUnit):
@@ -34,8 +33,15 @@ def structure_faults(unit: Unit | None, tables: Mapping[str, Table]) -> Iterator
         fault = _key_fault(unit, tables)
         if fault is not None:
             yield fault
-        else:
-            yield from _key_unit_faults(unit, tables, looped)
+        meant = meant_unit(unit, tables)
+        if meant is not None:
+            yield from _key_unit_faults(meant, tables, walkable=fault is None and not looped)
+
+
+def meant_unit(unit: KeyUnit, tables: Iterable[str]) -> KeyUnit | None:
+    """The unit with its table spelled right, so that one slip of the pen is not told again for every table."""
+    table = nearest(unit.table, tables)
+    return None if table is None else KeyUnit(table, unit.column)
 
 
 def unit_paths(unit: KeyUnit, tables: Mapping[str, Table], table: str) -> Iterator[tuple[Step, ...]]:
@@ -169,7 +175,7 @@ def _key_fault(unit: KeyUnit, tables: Mapping[str, Table]) -> StructureFault | N
     return None
 
 
-def _key_unit_faults(unit: KeyUnit, tables: Mapping[str, Table], looped: set[str]) -> Iterator[StructureFault]:
+def _key_unit_faults(unit: KeyUnit, tables: Mapping[str, Table], walkable: bool) -> Iterator[StructureFault]:
     for table in tables.values():
         place: Path = ("tables", table.name)
         if table.public:
@@ -178,8 +184,8 @@ def _key_unit_faults(unit: KeyUnit, tables: Mapping[str, Table], looped: set[str
             what = "the number of rows cannot be public here: it would say how many rows one unit has"
             advice = "rows: public needs the unit's own table with one row each, or unit: row"
             yield (*place, "rows"), what, advice
-        if looped:
-            continue
+        if not walkable and (table.references or table.name == unit.table):
+            continue  # once the key and the circles are right, the chain may be right too
         ways = list(islice(unit_paths(unit, tables, table.name), 3))
         if not ways:
             what = f"nothing says whose rows these are: no chain of references leads to {unit}"

@@ -5,7 +5,6 @@ bound on aliases; tags are refused, so that no text can make an object. See docs
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from confide.policy.findings import Findings
@@ -14,19 +13,17 @@ from confide.policy.node import DEPTH_LIMIT, NODES_LIMIT, Block, Leaf, Listing, 
 TEXT_LIMIT = 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
 class _Open:
     """A list or a mapping whose end has not come yet."""
 
-    line: int
-    anchor: str | None
-    mapping: bool
-    size: int = 1
-    items: list[Node] = field(default_factory=list)
-    entries: dict[str, Node] = field(default_factory=dict)
-    key_lines: dict[str, int] = field(default_factory=dict)
-    key: str | None = None
-    skip: bool = False
+    def __init__(self, line: int, anchor: str | None, mapping: bool) -> None:
+        self.line, self.anchor, self.mapping = line, anchor, mapping
+        self.size = 1
+        self.items: list[Node] = []
+        self.entries: dict[str, Node] = {}
+        self.key_lines: dict[str, int] = {}
+        self.key: str | None = None
+        self.skip = False
 
 
 def compose(text: str, findings: Findings) -> Node | None:

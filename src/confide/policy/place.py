@@ -1,0 +1,15 @@
+"""Where data and ledgers are: how an address is shown without its password."""
+
+import re
+
+_PASSWORD = re.compile(r"^([a-z][a-z0-9+.-]*://[^/?#:@]*):[^/?#]*@", re.IGNORECASE)
+_PARAMETER = re.compile(r"([?&]password=)[^&#]*", re.IGNORECASE)
+
+
+def without_password(address: str) -> str:
+    """The address with stars in the place of a password."""
+    return _PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", address))
+
+
+def has_password(address: str) -> bool:
+    return without_password(address) != address
