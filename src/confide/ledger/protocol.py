@@ -10,8 +10,6 @@ from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 
-ANYBODY_ELSE = "*"
-
 
 class Ledger(Protocol):
     """One budget, spent by many: atomic, durable, exact, and idempotent by key."""

@@ -123,28 +123,29 @@ def add(first: Currency, second: Currency) -> Currency:
 
 def fits(total: Currency, loss: Currency, cap: Currency) -> bool:
     """Whether `total` and `loss` together stay within `cap`."""
-    return all(amount <= most for amount, most in zip(_amounts(add(total, loss)), _amounts(cap), strict=True))
+    return all(amount <= most for amount, most in zip(amounts(add(total, loss)), amounts(cap), strict=True))
 
 
 def remaining(total: Currency, cap: Currency) -> Currency:
     """What `cap` leaves after `total`; nothing rather than less than nothing."""
-    left = [max(Fraction(0), most - amount) for amount, most in zip(_amounts(total), _amounts(cap), strict=True)]
+    left = [max(Fraction(0), most - amount) for amount, most in zip(amounts(total), amounts(cap), strict=True)]
     return PureDP(*left) if isinstance(cap, PureDP) else ZCDP(*left)
+
+
+def amounts(loss: Currency) -> tuple[Fraction, ...]:
+    """The numbers of a loss: (ε,) or (ρ, δ)."""
+    return (loss.epsilon,) if isinstance(loss, PureDP) else (loss.rho, loss.delta)
 
 
 def quanta_of(loss: Currency) -> tuple[int, ...]:
     """A loss as whole quanta, rounded up: (ε,) or (ρ, δ)."""
-    return tuple(to_quanta_up(amount) for amount in _amounts(loss))
+    return tuple(to_quanta_up(amount) for amount in amounts(loss))
 
 
 def of_quanta(quanta: tuple[int, ...]) -> Currency:
     """The loss behind whole quanta: one number is ε, two are (ρ, δ)."""
-    amounts = [from_quanta(number) for number in quanta]
-    return PureDP(*amounts) if len(amounts) == 1 else ZCDP(*amounts)
-
-
-def _amounts(loss: Currency) -> tuple[Fraction, ...]:
-    return (loss.epsilon,) if isinstance(loss, PureDP) else (loss.rho, loss.delta)
+    exact = [from_quanta(number) for number in quanta]
+    return PureDP(*exact) if len(exact) == 1 else ZCDP(*exact)
 
 
 def _nothing(like: Currency) -> Currency:

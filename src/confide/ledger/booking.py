@@ -1,0 +1,212 @@
+"""What the next entry of a chain says. Pure functions: every ledger stores what they return, and a replay repeats them.
+
+Each entry carries the running total, so that the last entry alone says what was spent; a digest of what each analyst
+spent, so that those accounts cannot be set back apart from the chain; and the number of the entry that holds the terms.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+
+from confide.errors import BudgetError, LedgerDamaged, ParameterError
+from confide.ledger.chain import Body
+from confide.ledger.terms import LONGEST_NAME, Quanta, Terms, loss_text, read_quanta, require_text, write_quanta
+from confide.privacy.amount import QUANTA, from_quanta, show
+from confide.privacy.budget import in_currency, of_quanta, quanta_of
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+
+FORMAT = "confide ledger 1"
+LONGEST_KEY = 512
+LONGEST_PURPOSE = 100_000
+LONGEST_ANSWER = 256 * 2**20
+
+_WRAP = 2**256
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a chain stands: what the next entry must know of the last one."""
+
+    sequence: int
+    hash: bytes
+    total: Quanta
+    accounts: int
+    terms: int
+
+    @classmethod
+    def of(cls, body: Body, digest: bytes) -> Self:
+        return cls(body["sequence"], digest, read_quanta(body["total"]), int(body["accounts"], 16), body["terms"])
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A charge that is asked for, checked and turned into the currency of the ledger."""
+
+    amount: Quanta
+    purpose: str
+    key: str
+    analyst: str
+
+    @classmethod
+    def of(cls, terms: Terms, loss: PrivacyLoss, purpose: str, key: str, analyst: str) -> Self:
+        require_text(key, "the key of a charge", LONGEST_KEY)
+        require_text(purpose, "the purpose of a charge", LONGEST_PURPOSE)
+        require_text(analyst, "the name of an analyst", LONGEST_NAME)
+        if not key:
+            raise ParameterError("a charge needs a key: it is what makes asking twice free")
+        amount = quanta_of(in_currency(loss, of_quanta(terms.cap)))
+        if not any(amount):
+            raise ParameterError("a charge of nothing is refused: whatever reads private data costs something")
+        return cls(amount, purpose, key, analyst)
+
+
+def genesis(identity: str, secret: bytes, terms: Terms) -> Body:
+    return {
+        "sequence": 1,
+        "kind": "genesis",
+        "format": FORMAT,
+        "ledger": identity,
+        "secret": hashlib.sha256(secret).hexdigest(),
+        "currency": terms.currency,
+        "quanta": str(QUANTA),
+        "time": _now(),
+        "total": write_quanta(terms.nothing),
+        "accounts": f"{0:064x}",
+        "terms": 1,
+        **terms.body(),
+    }
+
+
+def charge(position: Position, terms: Terms, request: Request, account: Quanta | None) -> tuple[Body, Quanta]:
+    """The entry of a charge and the analyst's new account, or `BudgetError` if a cap does not hold it."""
+    before = account if account is not None else terms.nothing
+    total, own = _plus(position.total, request.amount), _plus(before, request.amount)
+    limit = terms.limit(request.analyst)
+    if not _within(total, terms.cap) or (limit is not None and not _within(own, limit[0])):
+        raise BudgetError(refusal(position.total, terms, request, before))
+    body = _next(position, "charge") | {
+        "key": request.key,
+        "analyst": request.analyst,
+        "purpose": request.purpose,
+        "amount": write_quanta(request.amount),
+        "total": write_quanta(total),
+        "analyst_total": write_quanta(own),
+        "accounts": f"{moved(position.accounts, request.analyst, account, own):064x}",
+    }
+    return body, own
+
+
+def answer(position: Position, charged: int, kept: bytes) -> Body:
+    return _next(position, "answer") | {
+        "charge": charged,
+        "answer": hashlib.sha256(kept).hexdigest(),
+        "bytes": len(kept),
+    }
+
+
+def amendment(position: Position, terms: Terms) -> Body:
+    return _next(position, "amendment") | terms.body() | {"terms": position.sequence + 1}
+
+
+def receipt(body: Body, identity: str) -> Charge:
+    """The charge that an entry records."""
+    loss = of_quanta(read_quanta(body["amount"]))
+    return Charge(body["sequence"], body["key"], loss, body["purpose"], body["analyst"], identity)
+
+
+def repeated(body: Body, request: Request, identity: str) -> Charge:
+    """The first charge of a key that is used again, if it is used for the same thing."""
+    if read_quanta(body["amount"]) != request.amount or body["analyst"] != request.analyst:
+        raise ParameterError(
+            f"this key already stands for another charge (entry {body['sequence']}): a key may be used again only by "
+            "the same analyst and for the same loss"
+        )
+    return receipt(body, identity)
+
+
+def require_answer(kept: bytes) -> None:
+    if not isinstance(kept, bytes):
+        raise ParameterError(f"an answer is kept as bytes, not {type(kept).__name__}")
+    if len(kept) > LONGEST_ANSWER:
+        raise ParameterError(f"an answer of {len(kept)} bytes is too large for a ledger; {LONGEST_ANSWER} are allowed")
+
+
+def require_kept(kept: bytes, body: Body) -> bytes:
+    """The stored answer, if it is what the chain says it is."""
+    if hashlib.sha256(kept).hexdigest() != body["answer"]:
+        raise LedgerDamaged(f"the answer stored with entry {body['sequence']} was altered or is damaged")
+    return kept
+
+
+def moved(accounts: int, analyst: str, before: Quanta | None, after: Quanta) -> int:
+    """The digest of all accounts when one moves. It is a sum of hashes, so a move costs two however many there are."""
+    left = account_hash(analyst, before) if before is not None else 0
+    return (accounts - left + account_hash(analyst, after)) % _WRAP
+
+
+def account_hash(analyst: str, account: Quanta) -> int:
+    text = ",".join(map(str, account)) + "," + analyst
+    return int.from_bytes(hashlib.sha256(text.encode()).digest())
+
+
+def refusal(total: Quanta, terms: Terms, request: Request, own: Quanta) -> str:
+    """Why a charge does not fit: what was asked, what is left, what the total is, what would fit."""
+    budget = terms.budget
+    limit = terms.limit(request.analyst)
+    parts = [f"this would cost {_as_epsilon(terms, request.amount)}"]
+    left = _minus(terms.cap, total)
+    if not _within(request.amount, left):
+        parts.append(
+            f"of the budget of {budget}, {_as_epsilon(terms, total)} is spent and {_as_epsilon(terms, left)} is left"
+        )
+    if limit is not None:
+        left_own = _minus(limit[0], own)
+        if not _within(request.amount, left_own):
+            who = f"analyst {request.analyst!r}" if request.analyst else "an unnamed analyst"
+            parts.append(
+                f"{who} may spend ε = {show(limit[1])}, has spent {_as_epsilon(terms, own)} "
+                f"and has {_as_epsilon(terms, left_own)} left"
+            )
+        left = tuple(map(min, left, left_own))
+    largest = budget.largest_call(of_quanta(left))
+    if len(left) == 2 and request.amount[1] > left[1]:
+        parts.append(f"its δ of {show(from_quanta(request.amount[1]))} is more than is left of δ")
+    fitting = f"a question at ε ≤ {show(largest)} would fit" if largest else "no question fits any more"
+    return "; ".join(parts) + f". Nothing was charged; {fitting}."
+
+
+def _as_epsilon(terms: Terms, quanta: Quanta) -> str:
+    """An amount as ε; of an (ε, δ) budget both as ρ, which adds up, and as the ε it means."""
+    if terms.budget.pure:
+        return loss_text(quanta)
+    return f"{loss_text(quanta)} (as ε: {show(terms.budget.as_epsilon(of_quanta(quanta)))})"
+
+
+def _next(position: Position, kind: str) -> Body:
+    return {
+        "sequence": position.sequence + 1,
+        "kind": kind,
+        "time": _now(),
+        "total": write_quanta(position.total),
+        "accounts": f"{position.accounts:064x}",
+        "terms": position.terms,
+    }
+
+
+def _plus(one: Quanta, other: Quanta) -> Quanta:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _minus(cap: Quanta, total: Quanta) -> Quanta:
+    return tuple(max(0, most - spent) for most, spent in zip(cap, total, strict=True))
+
+
+def _within(amount: Quanta, most: Quanta) -> bool:
+    return all(one <= other for one, other in zip(amount, most, strict=True))
+
+
+def _now() -> str:
+    """For people to read. Nothing is ordered or decided by a clock."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,93 @@
+"""Making a ledger: whole and durable under another name first, then put in its place, once."""
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+from confide.errors import LedgerError
+from confide.ledger import booking, storage
+from confide.ledger.anchor import Anchor, Mark
+from confide.ledger.booking import Position
+from confide.ledger.chain import ORIGIN
+from confide.ledger.durability import sync_path
+from confide.ledger.inspection import verify
+from confide.ledger.place import Place
+from confide.ledger.terms import Terms
+
+
+def create(place: Place, terms: Terms) -> bool:
+    """Make a ledger at `place`; False if somebody else did so first. Of any number of makers exactly one succeeds."""
+    place.require_folder()
+    draft = place.path.with_name(f".{place.path.name}.{os.urandom(8).hex()}.new")
+    try:
+        _draft(draft, terms)
+        # A link, unlike a rename, never replaces what is there: not even a ledger made a moment ago.
+        os.link(draft, place.path)
+    except FileExistsError:
+        return False
+    except sqlite3.Error as error:
+        raise storage.translated(error, place.path) from error
+    except OSError as error:
+        reason = "hard links are not supported there" if error.errno == errno.EPERM else error.strerror
+        raise LedgerError(f"a ledger cannot be made at {place.path}: {reason}") from error
+    finally:
+        for leftover in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
+            leftover.unlink(missing_ok=True)
+    sync_path(place.path.parent)
+    return True
+
+
+def restore_anchor(path: str | os.PathLike[str], anchor: str | os.PathLike[str] | None = None) -> None:
+    """Make a lost or damaged anchor again. For the custodian, who vouches that the ledger is the newest there is.
+
+    The whole chain is verified first. An anchor that can be read is never replaced: a ledger that is behind it has lost
+    charges, and no program can know how many.
+    """
+    place = Place.of(path, anchor)
+    place.require_ledger()
+    statement = verify(place, 10.0, anchored=False)
+    if os.path.lexists(place.anchor):
+        _set_aside(place.anchor)
+    made = Anchor(place.anchor, create=True)
+    try:
+        with made.locked() as held:
+            if not held:
+                raise LedgerError(f"the ledger {place.path} is in use: stop its users, then restore the anchor")
+            sync_path(place.log)
+            made.write(Mark(statement.ledger, statement.head.sequence, statement.head.hash))
+    finally:
+        made.close()
+
+
+def _set_aside(anchor: Path) -> None:
+    try:
+        old = Anchor(anchor)
+        try:
+            readable = old.read() is not None
+        finally:
+            old.close()
+    except LedgerError:
+        readable = False
+    if readable:
+        raise LedgerError(f"the anchor {anchor} is there and can be read: there is nothing to restore")
+    anchor.rename(f"{anchor}.damaged")
+
+
+def _draft(draft: Path, terms: Terms) -> None:
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    identity, secret = os.urandom(16).hex(), os.urandom(32)
+    connection = storage.connect(draft)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        storage.create_schema(connection)
+        nowhere = Position(0, ORIGIN, terms.nothing, 0, 0)
+        storage.append(connection, nowhere, booking.genesis(identity, secret, terms))
+        connection.execute("INSERT INTO secret VALUES (?)", (secret,))
+        connection.execute("COMMIT")
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise LedgerError(f"the new ledger {draft} is held by another program")
+    finally:
+        connection.close()
+    sync_path(draft)

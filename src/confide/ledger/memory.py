@@ -1,0 +1,132 @@
+"""A ledger that dies with its process: for test noise only."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+from confide.errors import LedgerError, ParameterError
+from confide.ledger import booking
+from confide.ledger.booking import Position, Request
+from confide.ledger.chain import ORIGIN, Body, Entry, Head, encode, link
+from confide.ledger.replay import Replay
+from confide.ledger.terms import Quanta, Terms
+from confide.privacy.budget import Budget, Currency, of_quanta
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+
+
+class MemoryLedger:
+    """The protocol of a ledger without its durability. A session on real data refuses it."""
+
+    durable = False
+
+    def __init__(self, budget: Budget, caps: Mapping[str, object] | None = None) -> None:
+        self._mutex = threading.RLock()
+        self._terms = Terms.of(budget, caps)
+        self._entries: list[tuple[Body, bytes, bytes]] = []
+        self._charged: dict[str, int] = {}
+        self._answers: dict[str, bytes] = {}
+        self._own: dict[str, Quanta] = {}
+        self._closed = False
+        self.identity = os.urandom(16).hex()
+        self.secret = os.urandom(32)
+        self._append(booking.genesis(self.identity, self.secret, self._terms))
+
+    @property
+    def budget(self) -> Budget:
+        return self._terms.budget
+
+    @property
+    def cap(self) -> Currency:
+        return of_quanta(self._terms.cap)
+
+    @property
+    def caps(self) -> Mapping[str, Fraction]:
+        return self._terms.caps
+
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+        with self._mutex:
+            self._require_open()
+            request = Request.of(self._terms, loss, purpose, key, analyst)
+            if key in self._charged:
+                return booking.repeated(self._entries[self._charged[key] - 1][0], request, self.identity)
+            body, own = booking.charge(self._position(), self._terms, request, self._own.get(analyst))
+            self._append(body)
+            self._own[analyst] = own
+            self._charged[key] = body["sequence"]
+            return booking.receipt(body, self.identity)
+
+    def store(self, charge: Charge, answer: bytes) -> bytes:
+        booking.require_answer(answer)
+        with self._mutex:
+            self._require_open()
+            if charge.ledger != self.identity or self._charged.get(charge.key) != charge.sequence:
+                raise ParameterError("this charge is not of this ledger: an answer is stored where it was paid")
+            if charge.key not in self._answers:
+                self._append(booking.answer(self._position(), charge.sequence, answer))
+                self._answers[charge.key] = answer
+            return self._answers[charge.key]
+
+    def answer(self, key: str) -> bytes | None:
+        with self._mutex:
+            self._require_open()
+            return self._answers.get(key)
+
+    def spent(self, analyst: str | None = None) -> Currency:
+        with self._mutex:
+            self._require_open()
+            if analyst is None:
+                return of_quanta(self._position().total)
+            return of_quanta(self._own.get(analyst, self._terms.nothing))
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        with self._mutex:
+            self._require_open()
+            chosen = self._entries[max(0, after) :]
+        for body, _, digest in chosen:
+            yield Entry(body["sequence"], body["kind"], body, digest.hex())
+
+    def amend(self, budget: Budget | None = None, caps: Mapping[str, object] | None = None) -> None:
+        with self._mutex:
+            self._require_open()
+            terms = self._terms.amended(budget, caps)
+            self._append(booking.amendment(self._position(), terms))
+            self._terms = terms
+
+    def verify(self) -> Head:
+        with self._mutex:
+            self._require_open()
+            replay, answers = Replay(), {hashlib.sha256(kept).hexdigest() for kept in self._answers.values()}
+            for body, encoded, digest in self._entries:
+                replay.add(body["sequence"], encoded, digest)
+                if body["kind"] == "answer" and body["answer"] not in answers:
+                    raise LedgerError("a stored answer is not what the chain says")
+            return replay.statement().head
+
+    def close(self) -> None:
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _position(self) -> Position:
+        body, _, digest = self._entries[-1]
+        return Position.of(body, digest)
+
+    def _append(self, body: Body) -> None:
+        encoded = encode(body)
+        previous = self._entries[-1][2] if self._entries else ORIGIN
+        self._entries.append((body, encoded, link(previous, encoded)))
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise LedgerError("this ledger was closed")

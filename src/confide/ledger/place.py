@@ -1,0 +1,76 @@
+"""Where a ledger lies: its file and its anchor, and what can be said of them before either is opened."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from confide.errors import LedgerDamaged, LedgerError, LedgerMissing
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The files of one ledger. An anchor on another disk also notices when a whole folder is set back."""
+
+    path: Path
+    anchor: Path
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], anchor: str | os.PathLike[str] | None = None) -> Self:
+        try:
+            whole = Path(path).expanduser().resolve()
+            beside = Path(f"{whole}.anchor") if anchor is None else Path(anchor).expanduser().resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise LedgerError(f"{str(path)!r} is not a place for a ledger ({error})") from error
+        return cls(whole, beside)
+
+    @property
+    def log(self) -> Path:
+        return Path(f"{self.path}-wal")
+
+    @property
+    def empty(self) -> bool:
+        """Whether neither file is there: the only place where a ledger may be made."""
+        return not os.path.lexists(self.path) and not os.path.lexists(self.anchor)
+
+    def require_ledger(self) -> None:
+        """Refuse, in words, what cannot be opened as a ledger."""
+        if not self.path.exists():
+            if self.anchor.exists():
+                raise LedgerMissing(
+                    f"the ledger {self.path} is gone, but its anchor {self.anchor} shows that it existed. It is not "
+                    "made again, because what was spent would be forgotten: put the file back"
+                )
+            raise LedgerMissing(f"there is no ledger at {self.path}")
+        if not self.path.is_file():
+            raise LedgerError(f"{self.path} is not a file, so it is not a ledger")
+        if self.path.stat().st_size == 0:
+            raise LedgerDamaged(f"{self.path} is empty: it is not a ledger, or was truncated")
+        for place, what in ((self.path, "the ledger"), (self.path.parent, "the folder of the ledger")):
+            if not os.access(place, os.W_OK):
+                raise LedgerError(f"{what} {place} is read-only: a charge could not be written, so none can be made")
+
+    def require_nothing(self) -> None:
+        """Refuse a place that already holds something."""
+        if os.path.lexists(self.path):
+            raise LedgerError(f"there is already something at {self.path}: open it, or choose another place")
+        if os.path.lexists(self.anchor):
+            self.require_ledger()
+
+    def require_folder(self) -> None:
+        """Refuse, in words, a place where nothing can be written."""
+        for folder in (self.path.parent, self.anchor.parent):
+            if not folder.is_dir():
+                raise LedgerError(f"the folder {folder} does not exist: make it, or keep the ledger elsewhere")
+            if not os.access(folder, os.W_OK):
+                raise LedgerError(f"the folder {folder} is read-only: a ledger cannot be made there")
+
+    def inode(self) -> tuple[int, int]:
+        """Which file the path leads to now."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise LedgerMissing(f"the ledger {self.path} was removed while it was in use: put it back") from None
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path} cannot be reached: {error.strerror}") from error
+        return found.st_dev, found.st_ino

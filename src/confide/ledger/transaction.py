@@ -1,0 +1,184 @@
+"""Transactions on the files of a ledger, for threads, processes and forks at once.
+
+A write holds the anchor's lock, begins, checks the last entry against the anchor, appends, commits (which forces the
+log to disk), and moves the anchor (which forces that to disk); only then does anybody hear of it. So whatever was
+acknowledged is in the ledger, and the anchor knows. A crash in between leaves a ledger ahead of its anchor, which the
+next user mends.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError
+from confide.ledger import storage
+from confide.ledger.anchor import Anchor, Mark
+from confide.ledger.booking import Position
+from confide.ledger.durability import sync_path
+from confide.ledger.fork import keep_across_forks, leave_open
+from confide.ledger.inspection import UNREADABLE, require_not_behind
+from confide.ledger.interrupt import InterruptsDeferred
+from confide.ledger.place import Place
+
+Result = TypeVar("Result")
+Writing = Callable[[sqlite3.Connection, Position], tuple[Result, Position]]
+Reading = Callable[[sqlite3.Connection, Position, Mark], Result]
+
+TIMEOUT = 10.0
+_LOG_BYTES = 4 * 2**20  # a write-ahead log beyond this is folded into the ledger,
+_COMMITS = 256  # but not more often than this
+
+
+class Transactions:
+    """One connection and one anchor, opened when first needed, used by one thread at a time."""
+
+    def __init__(self, place: Place, identity: str, timeout: float) -> None:
+        self._place = place
+        self._identity = identity
+        self._timeout = timeout
+        self._inode = place.inode()
+        self._mutex = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._anchor: Anchor | None = None
+        self._commits = _COMMITS
+        self._closed = False
+        keep_across_forks(self)
+
+    def catch_up(self) -> None:
+        """Bring an anchor that a crash left behind, or unmade, up to the ledger."""
+        with InterruptsDeferred():
+            Anchor(self._place.anchor, create=True).close()
+        self.write(lambda connection, position: (None, position))
+
+    def write(self, work: Writing[Result]) -> Result:
+        """Run `work` in one durable transaction, alone among all writers."""
+
+        def attempt(connection: sqlite3.Connection, anchor: Anchor) -> tuple[Result] | None:
+            with anchor.locked() as held:
+                if not held:
+                    return None
+                mark = anchor.read()
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    before = self._position(connection, mark)
+                    result, after = work(connection, before)
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                if mark is None or mark.sequence < before.sequence:
+                    # Somebody died between the commit and the anchor, perhaps before the log was forced to disk.
+                    sync_path(self._place.log)
+                if mark is None or mark.sequence < after.sequence:
+                    anchor.write(Mark(self._identity, after.sequence, after.hash.hex()))
+                self._fold_log(connection)
+                return (result,)
+
+        return self._run(attempt)
+
+    def read(self, work: Reading[Result]) -> Result:
+        """Run `work` on one consistent state of the ledger."""
+
+        def attempt(connection: sqlite3.Connection, anchor: Anchor) -> tuple[Result]:
+            mark = anchor.read()
+            connection.execute("BEGIN")
+            try:
+                position = self._position(connection, mark)
+                return (work(connection, position, mark or Mark(self._identity, 0, "")),)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+        return self._run(attempt)
+
+    def _position(self, connection: sqlite3.Connection, mark: Mark | None) -> Position:
+        """Where the chain stands, never behind the anchor that was read before."""
+        position = Position.of(*storage.last(connection))
+        if mark is not None:
+            require_not_behind(mark, position, self._place)
+        return position
+
+    def _run(self, attempt: Callable[[sqlite3.Connection, Anchor], tuple[Result] | None]) -> Result:
+        """Try until the ledger is free or the time is up. A Ctrl-C takes effect between two tries, never within one."""
+        deadline = time.monotonic() + self._timeout
+        pause = 0.0002
+        while True:
+            with InterruptsDeferred():
+                if self._mutex.acquire(timeout=0.05):
+                    try:
+                        result = attempt(*self._connect())
+                        if result is not None:
+                            return result[0]
+                    except sqlite3.Error as error:
+                        if not storage.is_busy(error):
+                            raise storage.translated(error, self._place.path) from error
+                    except UNREADABLE as error:
+                        raise LedgerDamaged(f"the ledger {self._place.path} is not as it should be") from error
+                    finally:
+                        self._mutex.release()
+            if time.monotonic() >= deadline:
+                raise LedgerBusy(
+                    f"the ledger {self._place.path} was in use by others for {self._timeout:g} s; nothing was charged. "
+                    "Ask again under the same key"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.005)
+
+    def _connect(self) -> tuple[sqlite3.Connection, Anchor]:
+        self.require_open()
+        if self._place.inode() != self._inode:
+            raise LedgerDamaged(f"the ledger {self._place.path} was replaced while it was in use: open it again")
+        if self._anchor is None:
+            self._anchor = Anchor(self._place.anchor)
+        if self._connection is None:
+            self._connection = storage.connect(self._place.path)
+        return self._connection, self._anchor
+
+    def close(self) -> None:
+        with self._mutex:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            if self._anchor is not None:
+                self._anchor.close()
+                self._anchor = None
+
+    def hold(self) -> None:
+        self._mutex.acquire()
+
+    def release(self) -> None:
+        self._mutex.release()
+
+    def abandon(self) -> None:
+        """On the far side of a fork: forget the connection without closing it, which could disturb its owner."""
+        leave_open(self._connection)
+        self._connection = None
+        if self._anchor is not None:
+            self._anchor.close()
+            self._anchor = None
+        self._mutex = threading.RLock()
+
+    def _fold_log(self, connection: sqlite3.Connection) -> None:
+        """Move a long log into the ledger, under the writers' lock. It is a matter of size only: failing is no loss.
+
+        RESTART keeps the file of the log, so that later commits overwrite it instead of making it grow, which is what
+        costs most when a file is forced to disk.
+        """
+        self._commits += 1
+        if self._commits < _COMMITS:
+            return
+        self._commits = 0
+        try:
+            if self._place.log.stat().st_size > _LOG_BYTES:
+                connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        except FileNotFoundError:
+            return
+        except sqlite3.Error as error:
+            storage.translated(error, self._place.path)  # ends the process if it was an fsync
+
+    def require_open(self) -> None:
+        if self._closed:
+            raise LedgerError(f"the ledger {self._place.path} was closed")
