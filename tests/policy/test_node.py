@@ -113,7 +113,7 @@ def test_a_string_in_a_dict_is_never_a_blank() -> None:
     assert not leaf.blank
 
 
-@pytest.mark.parametrize("value", [{1.5: 2}, {1, 2}, object(), {"a": b"x"}, {1: 2, "1": 3}])
+@pytest.mark.parametrize("value", [{1.5: 2}, {1, 2}, object(), {"a": b"x"}, {1: 2, "1": 3}, "\ud800"])
 def test_what_no_policy_holds_is_refused(value: object) -> None:
     with pytest.raises(UnreadableError):
         from_python(value)

@@ -20,7 +20,7 @@ from confide.policy.column import (
     number_faults,
 )
 from confide.policy.findings import Findings
-from confide.policy.node import Block, Leaf, Listing, Node, read_day
+from confide.policy.node import Block, Leaf, Listing, Node, ratio, read_day
 from confide.policy.scalar import BLANK, read_flag, read_number, say
 from confide.policy.spelling import Path, nearest
 
@@ -182,11 +182,11 @@ def _read_end(item: Node, path: Path, findings: Findings) -> Fraction | date | N
 def _read_grain(node: Block, limits: Listing, path: Path, findings: Findings) -> Fraction | None:
     if "grain" in node.entries:
         return read_number(node.entries["grain"], (*path, "grain"), findings)
-    if all(isinstance(item, Leaf) and isinstance(item.value, Fraction | float | int) for item in limits.items):
-        if all(isinstance(item, Leaf) and type(item.value) is int for item in limits.items):
-            return Fraction(1)
+    ends = [item.value for item in limits.items if isinstance(item, Leaf)]
+    if any(isinstance(end, Fraction) or (isinstance(end, str) and ratio(end) is not None) for end in ends):
         findings.add(path, "the grain is missing: the range is not in whole numbers", "add for example grain: 0.01")
-    return None
+        return None
+    return Fraction(1)
 
 
 def _read_unbounded(name: str, node: Block, path: Path, findings: Findings) -> Column | None:

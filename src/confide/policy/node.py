@@ -158,6 +158,8 @@ def _python_leaf(value: object) -> Leaf:
         case None | bool():
             return Leaf(value, str(value))
         case str():
+            if any("\ud800" <= character <= "\udfff" for character in value):
+                raise UnreadableError(f"the string {value!r} holds half a character", "no text file can hold it")
             return Leaf(str(value), str(value))
         case Rational():
             if max(abs(int(value.numerator)), int(value.denominator)) >= 10**_NUMBER_LENGTH:

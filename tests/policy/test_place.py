@@ -1,0 +1,24 @@
+import pytest
+
+from confide.policy.place import has_password, without_password
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ann:s3cret@host:5432/db", "postgresql://ann:***@host:5432/db"),
+        ("postgresql://ann:p@ss:w@host/db", "postgresql://ann:***@host/db"),
+        ("postgresql://:s3cret@host/db", "postgresql://:***@host/db"),
+        (
+            "postgresql://host/db?user=ann&password=s3cret&sslmode=require",
+            "postgresql://host/db?user=ann&password=***&sslmode=require",
+        ),
+        ("postgresql://ann@host/db", "postgresql://ann@host/db"),
+        ("postgresql://host:5432/db", "postgresql://host:5432/db"),
+        ("people.duckdb", "people.duckdb"),
+        ("C:\\data\\a@b.duckdb", "C:\\data\\a@b.duckdb"),
+    ],
+)
+def test_passwords_are_not_shown(address: str, shown: str) -> None:
+    assert without_password(address) == shown
+    assert has_password(address) is (address != shown)
