@@ -5,6 +5,7 @@ spent, so that those accounts cannot be set back apart from the chain; and the n
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
@@ -36,8 +37,8 @@ class Position:
     terms: int
 
     @classmethod
-    def of(cls, body: Body, digest: bytes) -> Self:
-        return cls(body["sequence"], digest, read_quanta(body["total"]), int(body["accounts"], 16), body["terms"])
+    def of(cls, body: Body, entry_hash: bytes) -> Self:
+        return cls(body["sequence"], entry_hash, read_quanta(body["total"]), int(body["accounts"], 16), body["terms"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,6 @@ def charge(position: Position, terms: Terms, request: Request, account: Quanta |
         "purpose": request.purpose,
         "amount": write_quanta(request.amount),
         "total": write_quanta(total),
-        "analyst_total": write_quanta(own),
         "accounts": f"{moved(position.accounts, request.analyst, account, own):064x}",
     }
     return body, own
@@ -142,11 +142,16 @@ def require_kept(kept: bytes, body: Body) -> bytes:
 
 def moved(accounts: int, analyst: str, before: Quanta | None, after: Quanta) -> int:
     """The digest of all accounts when one moves. It is a sum of hashes, so a move costs two however many there are."""
-    left = account_hash(analyst, before) if before is not None else 0
-    return (accounts - left + account_hash(analyst, after)) % _WRAP
+    left = _account_hash(analyst, before) if before is not None else 0
+    return (accounts - left + _account_hash(analyst, after)) % _WRAP
 
 
-def account_hash(analyst: str, account: Quanta) -> int:
+def digest(accounts: Mapping[str, Quanta]) -> int:
+    """The digest of all accounts."""
+    return sum(_account_hash(analyst, account) for analyst, account in accounts.items()) % _WRAP
+
+
+def _account_hash(analyst: str, account: Quanta) -> int:
     text = ",".join(map(str, account)) + "," + analyst
     return int.from_bytes(hashlib.sha256(text.encode()).digest())
 

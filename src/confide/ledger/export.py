@@ -36,12 +36,11 @@ def check_export(lines: Iterable[str]) -> Statement:
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
-            body, digest = record["entry"], bytes.fromhex(record["hash"])
-            encoded = encode(body)
+            encoded, digest = encode(record["entry"]), bytes.fromhex(record["hash"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise LedgerDamaged(f"line {number} of the export is not an entry") from error
-        replay.add(number, encoded, digest)
-        if "key" in body:
+        (body,) = replay.add([(number, encoded, digest)])
+        if body["kind"] == "charge":
             if body["key"] in keys:
                 raise LedgerDamaged(f"line {number} of the export charges a key for the second time")
             keys.add(body["key"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
 from confide.ledger import storage
 from confide.ledger.anchor import Mark, missing, read_mark
-from confide.ledger.booking import FORMAT, Position, account_hash, require_kept
+from confide.ledger.booking import FORMAT, Position, digest, require_kept
 from confide.ledger.chain import Body
 from confide.ledger.place import Place
 from confide.ledger.replay import Replay, Statement
@@ -15,6 +15,8 @@ from confide.privacy.amount import QUANTA
 
 # What reading rows that pass their hash, or that have none, may still raise on files that were tampered with.
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+
+_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,7 @@ def inspect(place: Place, wait: float) -> Opened:
             first, _ = storage.entry(connection, 1)
             if first["format"] != FORMAT or first["quanta"] != str(QUANTA):
                 raise LedgerDamaged(f"the ledger {place.path} is of another format ({first['format']!r})")
-            body, digest = storage.last(connection)
-            position = Position.of(body, digest)
+            position = Position.of(*storage.last(connection))
             require_mark(connection, mark, position, first["ledger"], place)
             _require_accounts(connection, position)
             terms = Terms.read(storage.entry(connection, position.terms)[0])
@@ -118,22 +119,23 @@ def verify(place: Place, wait: float, *, anchored: bool = True) -> Statement:
 def _walk(connection: sqlite3.Connection, replay: Replay, mark: Mark | None, place: Place) -> None:
     answered: dict[int, int] = {}
     marked = mark.sequence if mark is not None else 0
-    rows = connection.execute(
-        "SELECT entry.sequence, body, hash, key, answered FROM entry LEFT JOIN charge USING (sequence) "
+    cursor = connection.execute(
+        "SELECT entry.sequence, body, hash, key, answered, seal FROM entry LEFT JOIN charge USING (sequence) "
         "ORDER BY entry.sequence"
     )
-    for sequence, encoded, digest, key, answer in rows:
-        body = replay.add(sequence, encoded, digest)
-        if sequence == marked and mark is not None and digest.hex() != mark.hash:
-            raise _forked(mark, place)
-        if body.get("key") != key:
-            raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: an index was altered")
-        if answer is not None:
-            answered[answer] = sequence
-        if body["kind"] == "answer":
-            if answered.pop(sequence, None) != body["charge"]:
-                raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")
-            _require_answer(connection, body)
+    while rows := cursor.fetchmany(_BATCH):
+        bodies = replay.add([row[:3] for row in rows])
+        for body, (sequence, _, stated, key, answer, seal) in zip(bodies, rows, strict=True):
+            if sequence == marked and mark is not None and stated.hex() != mark.hash:
+                raise _forked(mark, place)
+            if body.get("key") != key or (key is not None and seal != storage.seal(sequence, key, answer)):
+                raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
+            if answer:
+                answered[answer] = sequence
+            if body["kind"] == "answer":
+                if answered.pop(sequence, None) != body["charge"]:
+                    raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")
+                _require_answer(connection, body)
     if answered:
         raise LedgerDamaged(f"the ledger points to answers that its chain has not (entry {min(answered)})")
 
@@ -146,13 +148,10 @@ def _require_answer(connection: sqlite3.Connection, body: Body) -> None:
 
 
 def _require_accounts(connection: sqlite3.Connection, position: Position) -> None:
-    """Every analyst's account adds to the digest in the last entry, and together they are the total."""
-    digest, total = 0, (0,) * len(position.total)
-    for analyst, text in connection.execute("SELECT analyst, total FROM account"):
-        own = storage.read_account(text)
-        digest += account_hash(analyst, own)
-        total = tuple(a + b for a, b in zip(total, own, strict=True))
-    if digest % 2**256 != position.accounts or total != position.total:
+    """Refuse accounts of analysts that are not the ones which the last entry stands for."""
+    rows = connection.execute("SELECT analyst, total FROM account")
+    accounts = {analyst: storage.read_account(text) for analyst, text in rows}
+    if digest(accounts) != position.accounts or any(len(own) != len(position.total) for own in accounts.values()):
         raise LedgerDamaged("what the analysts have spent by their accounts is not what the chain says: it was altered")
 
 

@@ -13,7 +13,7 @@ from confide.ledger import booking
 from confide.ledger.booking import Position, Request
 from confide.ledger.chain import ORIGIN, Body, Entry, Head, encode, link
 from confide.ledger.replay import Replay
-from confide.ledger.terms import Quanta, Terms
+from confide.ledger.terms import LONGEST_NAME, Quanta, Terms, require_text
 from confide.privacy.budget import Budget, Currency, of_quanta
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
@@ -72,11 +72,13 @@ class MemoryLedger:
             return self._answers[charge.key]
 
     def answer(self, key: str) -> bytes | None:
+        require_text(key, "the key of a charge", booking.LONGEST_KEY)
         with self._mutex:
             self._require_open()
             return self._answers.get(key)
 
     def spent(self, analyst: str | None = None) -> Currency:
+        require_text(analyst or "", "the name of an analyst", LONGEST_NAME)
         with self._mutex:
             self._require_open()
             if analyst is None:
@@ -101,8 +103,8 @@ class MemoryLedger:
         with self._mutex:
             self._require_open()
             replay, answers = Replay(), {hashlib.sha256(kept).hexdigest() for kept in self._answers.values()}
-            for body, encoded, digest in self._entries:
-                replay.add(body["sequence"], encoded, digest)
+            replay.add([(body["sequence"], encoded, digest) for body, encoded, digest in self._entries])
+            for body, _, _ in self._entries:
                 if body["kind"] == "answer" and body["answer"] not in answers:
                     raise LedgerError("a stored answer is not what the chain says")
             return replay.statement().head

@@ -11,10 +11,10 @@ from confide.errors import LedgerDamaged, ParameterError
 from confide.ledger import booking, creation, storage
 from confide.ledger.anchor import Mark
 from confide.ledger.booking import Position, Request
-from confide.ledger.chain import Entry, Head
+from confide.ledger.chain import Body, Entry, Head
 from confide.ledger.inspection import inspect, verify
 from confide.ledger.place import Place
-from confide.ledger.terms import Terms
+from confide.ledger.terms import LONGEST_NAME, Terms, require_text
 from confide.ledger.transaction import TIMEOUT, Transactions
 from confide.privacy.budget import Budget, Currency, of_quanta
 from confide.privacy.charge import Charge
@@ -110,14 +110,12 @@ class SqliteLedger:
         def work(connection: sqlite3.Connection, position: Position) -> tuple[Charge, Position]:
             terms = self._terms_at(connection, position)
             request = Request.of(terms, loss, purpose, key, analyst)
-            known = connection.execute("SELECT sequence FROM charge WHERE key = ?", (key,)).fetchone()
+            known = storage.find(connection, key)
             if known is not None:
-                body, _ = storage.entry(connection, known[0])
-                _require_key(body.get("key"), key)
-                return booking.repeated(body, request, self.identity), position
+                return booking.repeated(known[0], request, self.identity), position
             body, own = booking.charge(position, terms, request, storage.account(connection, analyst))
             after = storage.append(connection, position, body)
-            connection.execute("INSERT INTO charge VALUES (?, ?, NULL)", (body["sequence"], key))
+            storage.set_charge(connection, after.sequence, key)
             storage.set_account(connection, analyst, own)
             return booking.receipt(body, self.identity), after
 
@@ -125,25 +123,29 @@ class SqliteLedger:
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         booking.require_answer(answer)
+        sequence, key = charge.sequence, charge.key
 
         def work(connection: sqlite3.Connection, position: Position) -> tuple[bytes, Position]:
-            known = connection.execute("SELECT sequence FROM charge WHERE key = ?", (charge.key,)).fetchone()
-            if charge.ledger != self.identity or known != (charge.sequence,):
+            known = storage.find(connection, key)
+            if charge.ledger != self.identity or known is None or known[0]["sequence"] != sequence:
                 raise ParameterError("this charge is not of this ledger: an answer is stored where it was paid")
-            kept = _kept(connection, charge.key)
-            if kept is not None:
-                return kept[0], position
-            after = storage.append(connection, position, booking.answer(position, charge.sequence, answer))
+            if known[1]:
+                return _kept(connection, *known), position
+            after = storage.append(connection, position, booking.answer(position, sequence, answer))
             connection.execute("INSERT INTO answer VALUES (?, ?)", (after.sequence, answer))
-            connection.execute("UPDATE charge SET answered = ? WHERE sequence = ?", (after.sequence, charge.sequence))
+            storage.set_charge(connection, sequence, key, after.sequence)
             return answer, after
 
         return self._transactions.write(work)
 
     def answer(self, key: str) -> bytes | None:
+        require_text(key, "the key of a charge", booking.LONGEST_KEY)
+
         def work(connection: sqlite3.Connection, position: Position, mark: Mark) -> tuple[bytes, bool] | None:
-            kept = _kept(connection, key)
-            return None if kept is None else (kept[0], kept[1] <= mark.sequence)
+            known = storage.find(connection, key)
+            if known is None or not known[1]:
+                return None
+            return _kept(connection, *known), known[1] <= mark.sequence
 
         found = self._transactions.read(work)
         if found is None:
@@ -156,6 +158,8 @@ class SqliteLedger:
         return answer
 
     def spent(self, analyst: str | None = None) -> Currency:
+        require_text(analyst or "", "the name of an analyst", LONGEST_NAME)
+
         def work(connection: sqlite3.Connection, position: Position, mark: Mark) -> Currency:
             if analyst is None:
                 return of_quanta(position.total)
@@ -208,20 +212,13 @@ class SqliteLedger:
         return self._terms[1]
 
 
-def _kept(connection: sqlite3.Connection, key: str) -> tuple[bytes, int] | None:
-    """The stored answer of a key and the number of its entry, checked against the chain; None if there is none yet."""
-    row = connection.execute("SELECT sequence, answered FROM charge WHERE key = ?", (key,)).fetchone()
-    if row is None:
-        return None
-    charged, answered = row
-    _require_key(storage.entry(connection, charged)[0].get("key"), key)
-    if answered is None:
-        return None
+def _kept(connection: sqlite3.Connection, charged: Body, answered: int) -> bytes:
+    """The stored answer of a charge, checked against the chain."""
     body, _ = storage.entry(connection, answered)
     found = connection.execute("SELECT answer FROM answer WHERE sequence = ?", (answered,)).fetchone()
-    if body["kind"] != "answer" or body["charge"] != charged or found is None:
-        raise LedgerDamaged(f"the answer of entry {charged} of the ledger was altered or is damaged")
-    return booking.require_kept(found[0], body), answered
+    if body["kind"] != "answer" or body["charge"] != charged["sequence"] or found is None:
+        raise LedgerDamaged(f"the answer of entry {charged['sequence']} of the ledger was altered or is damaged")
+    return booking.require_kept(found[0], body)
 
 
 def _page(connection: sqlite3.Connection, after: int) -> list[Entry]:
@@ -233,8 +230,3 @@ def _page(connection: sqlite3.Connection, after: int) -> list[Entry]:
         body, digest = storage.entry(connection, sequence)
         page.append(Entry(sequence, body["kind"], body, digest.hex()))
     return page
-
-
-def _require_key(found: object, key: str) -> None:
-    if found != key:
-        raise LedgerDamaged("the ledger finds a charge by a key that is not its own: an index was altered")

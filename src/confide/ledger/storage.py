@@ -19,7 +19,8 @@ APPLICATION = 0x434E4644  # "CNFD"
 VERSION = 1
 SCHEMA = (
     "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, hash BLOB NOT NULL) STRICT",
-    "CREATE TABLE charge (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, answered INTEGER) STRICT",
+    "CREATE TABLE charge (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, answered INTEGER NOT NULL, "
+    "seal BLOB NOT NULL) STRICT",
     "CREATE TABLE answer (sequence INTEGER PRIMARY KEY, answer BLOB NOT NULL) STRICT",
     "CREATE TABLE account (analyst TEXT PRIMARY KEY, total TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE secret (secret BLOB NOT NULL) STRICT",
@@ -103,6 +104,32 @@ def append(connection: sqlite3.Connection, position: Position, body: Body) -> Po
     digest = link(position.hash, encoded)
     connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (body["sequence"], encoded, digest))
     return Position.of(body, digest)
+
+
+def find(connection: sqlite3.Connection, key: str) -> tuple[Body, int] | None:
+    """The charge of a key, and the number of the entry that answers it or 0; None if there is no such charge."""
+    row = connection.execute("SELECT sequence, answered, seal FROM charge WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    sequence, answered, stated = row
+    body, _ = entry(connection, sequence)
+    if stated != seal(sequence, key, answered) or body.get("key") != key:
+        raise LedgerDamaged(f"the ledger finds entry {sequence} by a row that was altered or is damaged")
+    return body, answered
+
+
+def set_charge(connection: sqlite3.Connection, sequence: int, key: str, answered: int = 0) -> None:
+    connection.execute(
+        "INSERT INTO charge VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (sequence) DO UPDATE SET answered = excluded.answered, seal = excluded.seal",
+        (sequence, key, answered, seal(sequence, key, answered)),
+    )
+
+
+def seal(sequence: int, key: str, answered: int) -> bytes:
+    """Makes the row of a charge notice its own damage: one flipped bit could turn an answered charge into an open one,
+    and its question would be answered a second time, with other noise, for nothing."""
+    return hashlib.sha256(f"{sequence},{answered},{key}".encode()).digest()[:8]
 
 
 def account(connection: sqlite3.Connection, analyst: str) -> Quanta | None:

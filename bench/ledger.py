@@ -1,0 +1,132 @@
+"""How fast is the ledger? Durable charges a second, and opening and verifying a ledger of a million entries.
+
+Run as `python -m bench.ledger`. Charges are forced to the disk that holds the folder for temporary files (TMPDIR).
+"""
+
+import multiprocessing
+import os
+import platform
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from confide.ledger import SqliteLedger, booking, storage
+from confide.ledger.anchor import Anchor, Mark
+from confide.ledger.booking import Position, Request
+from confide.ledger.chain import Body, encode, link
+from confide.ledger.place import Place
+from confide.ledger.terms import Quanta, Terms
+from confide.privacy.budget import Budget
+from confide.privacy.loss import ZCDP
+
+BUDGET = Budget(Fraction(1000), Fraction(1, 10**9))
+LOSS = ZCDP(Fraction(1, 10**7))
+PURPOSE = "SELECT region, COUNT(*) AS n, AVG(income) AS mean FROM person GROUP BY region"
+ENTRIES = 1_000_000
+ANALYSTS = 100
+
+Row = tuple[str, str, str, str]
+
+
+def charges(path: Path, prefix: str, seconds: float) -> int:
+    """How many charges one client gets done in the given time."""
+    done = 0
+    with SqliteLedger.open(path, timeout=60) as ledger:
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            ledger.charge(LOSS, PURPOSE, f"{prefix}-{done}", prefix)
+            done += 1
+    return done
+
+
+def charge_rate(folder: Path, processes: int, seconds: float = 5.0) -> float:
+    """Charges a second of so many processes together."""
+    path = folder / f"charges-{processes}"
+    SqliteLedger.create(path, BUDGET).close()
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        pool.starmap(charges, [(path, f"warm{number}", 0.1) for number in range(processes)])
+        done = pool.starmap(charges, [(path, f"client{number}", seconds) for number in range(processes)])
+    return sum(done) / seconds
+
+
+def bodies(
+    position: Position, terms: Terms, accounts: dict[str, Quanta], entries: int
+) -> Iterator[tuple[Body, bytes, bytes]]:
+    """A valid chain of charges by many analysts, as the ledger itself would write it."""
+    for number in range(entries):
+        analyst = f"analyst {number % ANALYSTS}"
+        request = Request.of(terms, LOSS, PURPOSE, f"{number:064x}", analyst)
+        body, accounts[analyst] = booking.charge(position, terms, request, accounts.get(analyst))
+        encoded = encode(body)
+        digest = link(position.hash, encoded)
+        yield body, encoded, digest
+        position = Position.of(body, digest)
+
+
+def fill(path: Path, entries: int) -> None:
+    """Put a long chain into a ledger in one transaction instead of a million."""
+    place, terms = Place.of(path), Terms.of(BUDGET)
+    with SqliteLedger.create(path, BUDGET) as ledger:
+        identity = ledger.identity
+    connection = sqlite3.connect(path, isolation_level=None)
+    position = Position.of(*storage.last(connection))
+    connection.execute("BEGIN IMMEDIATE")
+    accounts: dict[str, Quanta] = {}
+    for body, encoded, digest in bodies(position, terms, accounts, entries):
+        connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (body["sequence"], encoded, digest))
+        storage.set_charge(connection, body["sequence"], body["key"])
+    for analyst, account in accounts.items():
+        storage.set_account(connection, analyst, account)
+    last, digest = storage.last(connection)
+    connection.execute("COMMIT")
+    connection.close()
+    anchor = Anchor(place.anchor)
+    with anchor.locked():
+        anchor.write(Mark(identity, last["sequence"], digest.hex()))
+    anchor.close()
+
+
+def opening(path: Path) -> tuple[float, float]:
+    """Seconds to open a ledger, and seconds to open and verify it."""
+    started = time.perf_counter()
+    with SqliteLedger.open(path) as ledger:
+        opened = time.perf_counter() - started
+        ledger.verify()
+        return opened, time.perf_counter() - started
+
+
+def table(rows: list[Row]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join(
+        f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip() for row in rows
+    )
+
+
+def main() -> None:
+    entries = int(os.environ.get("CONFIDE_BENCH_ENTRIES", ENTRIES))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows: list[Row] = [("ledger", "measured", "bar", "")]
+        for processes in (1, 4):
+            rate = charge_rate(folder, processes)
+            what = "1 process" if processes == 1 else f"{processes} processes"
+            rows.append(
+                (f"durable charges a second, {what}", f"{rate:.0f}", "≥ 150", "met" if rate >= 150 else "MISSED")
+            )
+        path = folder / "million"
+        fill(path, entries)
+        opened, verified = opening(path)
+        size = path.stat().st_size / 2**20
+        rows.append((f"open a ledger of {entries:,} entries, {size:.0f} MB", f"{opened * 1000:.0f} ms", "", ""))
+        rows.append(
+            ("open it and verify its whole chain", f"{verified:.1f} s", "≤ 15 s", "met" if verified <= 15 else "MISSED")
+        )
+    print(table(rows))
+    print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores")
+
+
+if __name__ == "__main__":
+    main()
