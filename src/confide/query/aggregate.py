@@ -7,7 +7,8 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category
 from confide.query import number as arithmetic
-from confide.query.expression import literal_number, number, predicate, scalar
+from confide.query.expression import number, predicate, scalar
+from confide.query.literal import literal_number
 from confide.query.question import Arithmetic, Magnitude, Mean, Measure, Measured, Number, Rounded, Spread, Value
 from confide.query.relation import From
 from confide.query.scope import Scope
@@ -152,7 +153,9 @@ class Aggregates:
         low, high = span.low - centre, span.high - centre
         optional = span.nullable or not (self.always and where == Always(True))
         sensitivity = of_total(low, high, optional, self.stability)
-        return self._measure(label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None)
+        # A forecast needs some value: the middle of what a total can hold, an eighth of the range off a centre.
+        typical = Fraction(high - low, 8) if centre or low < 0 < high else Fraction(low + high, 2)
+        return self._measure(label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None, typical)
 
     def _cell(self, cell: Cell) -> int:
         if cell not in self.cells:
@@ -166,8 +169,9 @@ class Aggregates:
         grain: Fraction,
         sensitivity: Sensitivity,
         floor: int | None,
+        typical: Fraction = Fraction(1),
     ) -> int:
-        measure = Measure(label, terms, grain, sensitivity.l1, sensitivity.l2_squared, sensitivity.reach, floor)
+        measure = Measure(label, terms, grain, sensitivity.l1, sensitivity.l2_squared, floor, typical)
         if measure not in self.measures:
             self.measures.append(measure)
         return self.measures.index(measure)
@@ -186,7 +190,7 @@ def threshold_measure(aggregates: Aggregates) -> Measure:
         raise QueryError(
             "keys of an undeclared domain are not released through a join that repeats rows; declare the values"
         )
-    return Measure("units per key", ((1, aggregates.cells.index(cell)),), Fraction(1), touched, touched, 1, 0)
+    return Measure("units per key", ((1, aggregates.cells.index(cell)),), Fraction(1), touched, touched, 0, Fraction(1))
 
 
 def _both(first: Predicate, second: Predicate) -> Predicate:

@@ -8,8 +8,9 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category, Policy, RowUnit
 from confide.query.aggregate import Aggregates, threshold_measure
-from confide.query.expression import literal_number, predicate
+from confide.query.expression import predicate
 from confide.query.grouping import bind_keys
+from confide.query.literal import literal_number
 from confide.query.number import constant
 from confide.query.parse import conjuncts, parse
 from confide.query.question import (
@@ -48,7 +49,14 @@ _KNOWN = {
     "kind", "hint", "with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
     "operation_modifiers",
 }  # fmt: skip
-_COMPARISONS = {exp.LT: "<", exp.LTE: "<=", exp.EQ: "=", exp.NEQ: "<>", exp.GTE: ">=", exp.GT: ">"}
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.GTE: ">=",
+    exp.GT: ">",
+}
 _NEGATED = {"<": ">=", "<=": ">", "=": "<>", "<>": "=", ">=": "<", ">": "<="}
 _FLIPPED = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
 
@@ -136,7 +144,7 @@ class _Binder:
             raise QueryError(f"{clause.upper()} takes a whole number")
         return int(value)
 
-    # --- on released numbers -----------------------------------------------------------------------------------------
+    # --- on released numbers --------------------------------------------------------------------------------------
 
     def _ordered(self) -> list[exp.Ordered]:
         clause = self.select.args.get("order")
@@ -149,10 +157,10 @@ class _Binder:
         """A column of the result by position, alias or expression, or an aggregate of its own."""
         node = node.unnest()
         if isinstance(node, exp.Literal) and not node.is_string and isinstance(node.parent, exp.Ordered):
-            place = literal_number(node)
-            if place.denominator != 1 or not 1 <= place <= len(self.columns):
+            position = literal_number(node)
+            if position.denominator != 1 or not 1 <= position <= len(self.columns):
                 raise QueryError(f"ORDER BY {node.name}: the SELECT has {len(self.columns)} columns")
-            return _content(self.columns[int(place) - 1])
+            return _content(self.columns[int(position) - 1])
         if isinstance(node, exp.Column) and not node.table:
             for column in self.columns:
                 if column.name.lower() == node.name.lower():
@@ -168,7 +176,8 @@ class _Binder:
     def _alias(self, name: str) -> exp.Expr | None:
         for item in self.select.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == name.lower():
-                return item.this
+                named: exp.Expr = item.this
+                return named
         return None
 
     def _condition(self, node: exp.Expr, negated: bool) -> Condition:

@@ -2,13 +2,15 @@
 
 from fractions import Fraction
 from math import floor, prod
+from typing import Literal
 
 from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Category, Date, Identifier, Text
 from confide.policy import Number as NumberColumn
-from confide.query.expression import literal_number, number
+from confide.query.expression import number
+from confide.query.literal import literal_number
 from confide.query.scope import Scope
 from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey
 
@@ -53,11 +55,13 @@ def _resolve(node: exp.Expr, select: exp.Select) -> exp.Expr:
         place = literal_number(node)
         if place.denominator != 1 or not 1 <= place <= len(select.expressions):
             raise QueryError(f"GROUP BY {node.name}: the SELECT has {len(select.expressions)} columns")
-        return select.expressions[int(place) - 1].unalias()
+        chosen: exp.Expr = select.expressions[int(place) - 1]
+        return chosen.unalias()
     if isinstance(node, exp.Column) and not node.table:
         for item in select.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
-                return item.this
+                named: exp.Expr = item.this
+                return named
     return node.unnest()
 
 
@@ -83,7 +87,7 @@ def _key(node: exp.Expr, name: str, scope: Scope) -> Key:
         steps = subject.span.high - subject.span.low + 1
         if steps > MOST_PLAIN:
             raise QueryError(f"{node.name} has {steps:,} possible values; group by BIN({node.name}, width)")
-        kind = "date" if subject.span.date else "number"
+        kind: Literal["number", "date"] = "date" if subject.span.date else "number"
         return BinnedKey(name, subject, subject.span.low, 1, steps, kind)
     column = subject.column
     if isinstance(column, Category):
@@ -108,10 +112,7 @@ def _binned(node: exp.Anonymous, name: str, scope: Scope) -> Key:
     if not 1 <= len(node.expressions) <= 2:
         raise QueryError("BIN takes a ranged column and a width: BIN(age, 10)")
     subject = number(node.expressions[0], scope)
-    if len(node.expressions) == 2:
-        width = literal_number(node.expressions[1])
-    else:
-        width = _default_width(subject)
+    width = literal_number(node.expressions[1]) if len(node.expressions) == 2 else _default_width(subject)
     steps = width / subject.span.grain
     if steps.denominator != 1 or steps < 1:
         raise QueryError(f"the width {width} of BIN is not a positive multiple of the grain {subject.span.grain}")

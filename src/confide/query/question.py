@@ -15,7 +15,7 @@ class Measure:
     """An integer to be noised in every group: Σ coefficient × cell, worth `grain` each.
 
     `l1` and `l2_squared` are its sensitivity over all groups together, under the policy's unit and neighbours.
-    `reach` is the most that one unit can add to it in one group; `floor` the least it can be, if that is known.
+    `floor` is the least it can be, if that is known; `typical` what a row might add to it, for forecasts only.
     """
 
     label: str
@@ -23,8 +23,8 @@ class Measure:
     grain: Fraction
     l1: int
     l2_squared: int
-    reach: int
     floor: int | None
+    typical: Fraction
 
 
 @dataclass(frozen=True, slots=True)

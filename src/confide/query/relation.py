@@ -11,25 +11,12 @@ from typing import Literal
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Identifier, KeyUnit, Policy, Table
-from confide.query.expression import literal_number, number, predicate
-from confide.query.parse import conjuncts
+from confide.policy import Identifier, KeyUnit, Policy
+from confide.query.expression import predicate
+from confide.query.join import bind_join, equal_units, own_unit, plain, table_of
 from confide.query.scope import Catalog, Scope, Source
-from confide.query.tree import (
-    Always,
-    Bound,
-    Cell,
-    Derived,
-    Field,
-    Join,
-    Number,
-    PerUnit,
-    Predicate,
-    Reading,
-    Relation,
-    Scan,
-    Span,
-)
+from confide.query.tree import Always, Bound, Field, Join, Number, PerUnit, Relation, Scan
+from confide.query.unit_aggregate import unit_aggregate
 
 Neighbours = Literal["add-remove", "replace-one"]
 
@@ -59,7 +46,7 @@ def bind_from(select: exp.Select, scope: Scope, limits: Mapping[str, tuple[Numbe
         raise QueryError("the query has no FROM; write SELECT COUNT(*) FROM a_table")
     relation, unit = _first(clause.this, scope, limits, _named_queries(select))
     for join in select.args.get("joins") or ():
-        relation = _join(relation, join, scope, unit)
+        relation = bind_join(relation, join, scope, unit)
     private = [source for source in scope.sources.values() if source.private]
     if not private:
         raise QueryError("the query reads public tables only; they need no privacy, read them directly")
@@ -105,7 +92,7 @@ def _by_key(relation: Relation, unit: Field | None, private: list[Source], scope
         for source in sorted(scope.sources.values(), key=lambda source: source.alias)
         for _, column in sorted(source.columns.items())
     )
-    equal = frozenset(_equal_units(relation, unit))
+    equal = frozenset(equal_units(relation, unit))
     return From(relation, unit, equal, Bound(unit, rows, groups), rows, groups, neighbours, False, order_by, tables)
 
 
@@ -135,16 +122,6 @@ def _reach_unit(relation: Relation, private: list[Source], scope: Scope) -> tupl
     raise QueryError(f"no chain of references leads from {table.name} to the unit")
 
 
-def own_unit(source: Source, policy: Policy) -> Field | None:
-    """The column of this source that holds the unit's key itself, if it has one."""
-    if not isinstance(policy.unit, KeyUnit) or source.table is None or source.table.public:
-        return None
-    if source.table.name == policy.unit.table:
-        return Field(source.alias, source.columns[policy.unit.column])
-    path = policy.unit_path(source.table.name)
-    return Field(source.alias, source.columns[path[0].column]) if len(path) == 1 else None
-
-
 def _first(
     node: exp.Expr, scope: Scope, limits: Mapping[str, tuple[Number, Number]], named: Mapping[str, exp.Select]
 ) -> tuple[Relation, Field | None]:
@@ -156,23 +133,9 @@ def _first(
         per_unit = bind_per_unit(node, scope.policy, scope.catalog, limits)
         scope.add_derived(per_unit.source, per_unit.unit, [(name, span) for name, _, span in per_unit.columns])
         return per_unit, Field(per_unit.source, Identifier(per_unit.unit.name))
-    source = _table(node, scope)
+    source = table_of(node, scope)
     assert source.table is not None
     return Scan(source.table.name, source.alias, source.table.public), None
-
-
-def _table(node: exp.Expr, scope: Scope) -> Source:
-    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        what = node.this.sql()[:60] if isinstance(node, exp.Table) else node.sql()[:60]
-        raise QueryError(f"{what} is not a table of the policy; FROM takes tables the policy names")
-    if node.args.get("db") or node.args.get("catalog"):
-        raise QueryError(f"{node.sql()[:60]}: write the table's name alone, as the policy does")
-    extras = [name for name, value in node.args.items() if value and name not in ("this", "alias")]
-    if extras:
-        raise QueryError(f"{extras[0].upper()} after a table is not answered")
-    if node.args.get("alias") and node.args["alias"].args.get("columns"):
-        raise QueryError("column aliases after a table are not answered")
-    return scope.add_table(node.name, node.alias_or_name)
 
 
 def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
@@ -189,117 +152,7 @@ def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
     return named
 
 
-# --- joins -----------------------------------------------------------------------------------------------------------------
-
-
-def _join(left: Relation, join: exp.Join, scope: Scope, unit: Field | None) -> Relation:
-    kind, side = (join.args.get(name) or "" for name in ("kind", "side"))
-    if join.args.get("method") or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-        words = " ".join(word for word in (join.args.get("method"), side, kind) if word)
-        raise QueryError(f"a {words} JOIN is not answered; write JOIN or LEFT JOIN with ON a.key = b.key")
-    earlier = list(scope.sources.values())
-    right = _table(join.this, scope)
-    assert right.table is not None
-    pairs = _using(join, earlier, right, scope) if join.args.get("using") else _on(join, right, scope)
-    optional = side == "LEFT"
-    if not right.table.public:
-        pairs += _private_pairs(pairs, earlier, right, scope, unit, optional)
-    return Join(left, Scan(right.table.name, right.alias, right.table.public), tuple(dict.fromkeys(pairs)), optional)
-
-
-def _private_pairs(
-    pairs: list[tuple[Field, Field]],
-    earlier: list[Source],
-    right: Source,
-    scope: Scope,
-    unit: Field | None,
-    optional: bool,
-) -> list[tuple[Field, Field]]:
-    """Check that a join of private tables follows a reference; the pairs of unit columns that must agree besides."""
-    if not isinstance(scope.policy.unit, KeyUnit):
-        return []
-    if all(not source.private for source in earlier) and optional:
-        raise QueryError(
-            f"a LEFT JOIN cannot start from a public table; write FROM {right.alias} LEFT JOIN the public one"
-        )
-    own = own_unit(right, scope.policy)
-    others = [own_unit(source, scope.policy) for source in earlier] if unit is None else [unit]
-    agree = [(other, own) for other in others if other is not None and own is not None]
-    private_earlier = [source for source in earlier if source.private]
-    if private_earlier and not any(_follows(a, b, private_earlier, right) or (a, b) in agree for a, b in pairs):
-        assert right.table is not None
-        raise QueryError(
-            f"{right.table.name} is joined on columns that no reference of the policy connects; "
-            f"{_references(scope.policy, right.table, private_earlier)}"
-        )
-    if private_earlier and not agree and not any(_follows(a, b, private_earlier, right) for a, b in pairs):
-        raise QueryError(
-            f"nothing says that a row of {right.alias} belongs to the same unit; join it along its reference"
-        )
-    if optional and not agree:
-        raise QueryError(f"a LEFT JOIN of {right.alias} needs the unit's key in both tables; write JOIN")
-    return agree
-
-
-def _follows(left: Field, right: Field, earlier: list[Source], new: Source) -> bool:
-    owner = next((source for source in earlier if source.alias == left.source), None)
-    if owner is None or owner.table is None or new.table is None:
-        return False
-    forward = owner.table.references.get(left.name) == (new.table.name, right.name)
-    return forward or new.table.references.get(right.name) == (owner.table.name, left.name)
-
-
-def _references(policy: Policy, right: Table, earlier: list[Source]) -> str:
-    known = [
-        f"{table.name}.{column} = {target}.{key}"
-        for table in policy.tables.values()
-        for column, (target, key) in table.references.items()
-        if right.name in (table.name, target)
-    ]
-    return "it can be joined ON " + " or ".join(known) if known else f"the policy declares no reference of {right.name}"
-
-
-def _on(join: exp.Join, right: Source, scope: Scope) -> list[tuple[Field, Field]]:
-    condition = join.args.get("on")
-    if condition is None:
-        raise QueryError(f"{right.alias} is joined without ON; a cross join is not answered, write ON a.key = b.key")
-    pairs = []
-    for part in conjuncts(condition) if isinstance(condition, exp.And) else (condition,):
-        part = part.unnest()
-        if not isinstance(part, exp.EQ) or not all(
-            isinstance(side, exp.Column) for side in (part.this, part.expression)
-        ):
-            raise QueryError(f"ON {part.sql()[:60]}: joins are on equal columns; put other conditions into WHERE")
-        first, second = _plain(scope.field(part.this)), _plain(scope.field(part.expression))
-        if first.source == right.alias:
-            first, second = second, first
-        if second.source != right.alias or first.source == right.alias:
-            raise QueryError(f"ON {part.sql()[:60]} does not connect {right.alias} with the tables before it")
-        pairs.append((first, second))
-    return pairs
-
-
-def _using(join: exp.Join, earlier: list[Source], right: Source, scope: Scope) -> list[tuple[Field, Field]]:
-    pairs = []
-    for name in join.args["using"]:
-        owners = [source for source in earlier if name.name in source.columns]
-        if len(owners) != 1 or name.name not in right.columns:
-            raise QueryError(
-                f"USING ({name.name}): the column must be in {right.alias} and in one table before it; write ON"
-            )
-        pairs.append(
-            (Field(owners[0].alias, owners[0].columns[name.name]), Field(right.alias, right.columns[name.name]))
-        )
-    return pairs
-
-
-def _plain(subject: Field | Reading | Derived) -> Field:
-    if isinstance(subject, Derived):
-        raise QueryError(f"{subject.name} is computed; joins are on columns of tables")
-    return subject.field if isinstance(subject, Reading) else subject
-
-
-# --- one row per unit ------------------------------------------------------------------------------------------------------
+# --- one row per unit ---------------------------------------------------------------------------------------------
 
 
 def bind_per_unit(
@@ -326,7 +179,7 @@ def bind_per_unit(
     where = select.args.get("where")
     condition = predicate(where.this, scope) if where is not None else Always(True)
     groups = select.args["group"].expressions if select.args.get("group") else []
-    named = [_plain(scope.field(group)) if isinstance(group, exp.Column) else None for group in groups]
+    named = [plain(scope.field(group)) if isinstance(group, exp.Column) else None for group in groups]
     unit_fields = source.unit_fields
     if len(named) != 1 or named[0] not in unit_fields:
         raise QueryError(f"an inner query has one row per unit: GROUP BY {source.unit.name}")
@@ -334,74 +187,10 @@ def bind_per_unit(
     for item in select.expressions:
         inner = item.unalias()
         if isinstance(inner, exp.Column):
-            if _plain(scope.field(inner)) not in unit_fields:
+            if plain(scope.field(inner)) not in unit_fields:
                 raise QueryError(f"the inner SELECT holds {source.unit.name} and aggregates, not {inner.sql()[:60]}")
             continue
         if not item.alias:
             raise QueryError(f"give {item.sql()[:60]} a name in the inner query: ... AS total")
-        columns.append((item.alias, *_unit_aggregate(inner, scope, source.rows, limits.get(item.alias))))
+        columns.append((item.alias, *unit_aggregate(inner, scope, source.rows, limits.get(item.alias))))
     return PerUnit(source.relation, condition, source.unit, tuple(columns), alias)
-
-
-def _equal_units(relation: Relation, unit: Field) -> set[Field]:
-    """Columns that a join makes equal to the unit's key."""
-    equal = {unit}
-    while isinstance(relation, Join):
-        for pair in relation.on:
-            if not relation.optional and equal & set(pair):
-                equal |= set(pair)
-        relation = relation.left
-    return equal
-
-
-def _unit_aggregate(node: exp.Expr, scope: Scope, rows: int, limit: tuple[Number, Number] | None) -> tuple[Cell, Span]:
-    """One aggregate of a unit's rows, and the span its value is clamped to."""
-    if isinstance(node, exp.Least | exp.Greatest) and len(node.expressions) == 1:
-        cell, span = _unit_aggregate(node.this, scope, rows, limit)
-        edge = literal_number(node.expressions[0]) / span.grain
-        if edge.denominator != 1:
-            raise QueryError(f"the bound {node.expressions[0].sql()} is not a multiple of the grain {span.grain}")
-        low, high = (
-            (span.low, min(span.high, int(edge)))
-            if isinstance(node, exp.Least)
-            else (max(span.low, int(edge)), span.high)
-        )
-        if low > high:
-            raise QueryError(f"{node.sql()[:60]} can only have one value")
-        return cell, Span(low, high, span.grain, span.nullable)
-    cell, span = _unit_cell(node, scope, rows)
-    if limit is not None:
-        low, high = (end.span.grain * end.span.low / span.grain for end in limit)
-        if low.denominator != 1 or high.denominator != 1 or low >= high:
-            raise QueryError(f"the bounds given for {node.sql()[:60]} must be [low, high] on the grain {span.grain}")
-        span = Span(int(low), int(high), span.grain, span.nullable)
-    return cell, span
-
-
-def _unit_cell(node: exp.Expr, scope: Scope, rows: int) -> tuple[Cell, Span]:
-    where: Predicate = Always(True)
-    if isinstance(node, exp.Filter):
-        where, node = predicate(node.expression.this, scope), node.this
-    match node:
-        case exp.Count(this=exp.Star()):
-            return Cell("rows", None, where), Span(0, rows, nullable=False)
-        case exp.Count(this=exp.Distinct()) if len(node.this.expressions) == 1:
-            subject = node.this.expressions[0]
-            kind: Literal["distinct", "known"] = "distinct"
-        case exp.Count() if not node.expressions:
-            subject, kind = node.this, "known"
-        case exp.Sum() | exp.Min() | exp.Max():
-            inner = number(node.this, scope)
-            if isinstance(node, exp.Sum):
-                span = inner.span
-                if span.date:
-                    raise QueryError("dates are not summed")
-                total = Span(min(span.low * rows, span.low, 0), max(span.high * rows, span.high, 0), span.grain)
-                return Cell("total", inner, where), total
-            return Cell("smallest" if isinstance(node, exp.Min) else "largest", inner, where), inner.span
-        case _:
-            raise QueryError(
-                f"{node.sql()[:60]}: an inner query takes COUNT, COUNT(DISTINCT x), SUM, MIN and MAX of a unit's rows"
-            )
-    bound = scope.field(subject) if isinstance(subject, exp.Column) else number(subject, scope)
-    return Cell(kind, bound, where), Span(0, rows, nullable=False)

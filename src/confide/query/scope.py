@@ -104,9 +104,13 @@ class Scope:
 
     def _matches(self, source: Source, name: str) -> list[Field | Derived]:
         exact = name in source.columns or name in source.derived
-        agree = (lambda own: own == name) if exact else (lambda own: own.lower() == name.lower())
-        fields: list[Field | Derived] = [Field(source.alias, c) for own, c in source.columns.items() if agree(own)]
-        return fields + [column for own, column in source.derived.items() if agree(own)]
+        wanted = name if exact else name.lower()
+        fields: list[Field | Derived] = [
+            Field(source.alias, column)
+            for own, column in source.columns.items()
+            if (own if exact else own.lower()) == wanted
+        ]
+        return fields + [column for own, column in source.derived.items() if (own if exact else own.lower()) == wanted]
 
 
 def nearest(name: str, known: Iterable[str], introduction: str) -> str:

@@ -23,7 +23,6 @@ class Stability:
 class Sensitivity:
     l1: int
     l2_squared: int
-    reach: int
 
 
 def of_total(low: int, high: int, optional: bool, stability: Stability) -> Sensitivity:
@@ -35,11 +34,11 @@ def of_total(low: int, high: int, optional: bool, stability: Stability) -> Sensi
     """
     rows, largest = stability.rows, max(abs(low), abs(high))
     if stability.neighbours == "add-remove":
-        return Sensitivity(rows * largest, (rows * largest) ** 2, rows * largest)
+        return Sensitivity(rows * largest, (rows * largest) ** 2)
     width = max(high, 0) - min(low, 0) if optional or stability.grouped else high - low
     if not stability.grouped:
-        return Sensitivity(rows * width, (rows * width) ** 2, rows * largest)
-    return Sensitivity(rows * max(width, 2 * largest), rows**2 * max(width**2, 2 * largest**2), rows * largest)
+        return Sensitivity(rows * width, (rows * width) ** 2)
+    return Sensitivity(rows * max(width, 2 * largest), rows**2 * max(width**2, 2 * largest**2))
 
 
 def of_distinct(values: int | None, per_unit: int | None, stability: Stability) -> Sensitivity:
@@ -58,5 +57,5 @@ def of_distinct(values: int | None, per_unit: int | None, stability: Stability) 
     l2_squared = in_group * l1
     if stability.neighbours == "replace-one" and stability.grouped:
         # The change in a group is a difference of two numbers in [0, in_group], so it is at most in_group in magnitude.
-        return Sensitivity(2 * l1, 2 * l2_squared, in_group)
-    return Sensitivity(l1, l2_squared, in_group)
+        return Sensitivity(2 * l1, 2 * l2_squared)
+    return Sensitivity(l1, l2_squared)

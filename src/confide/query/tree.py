@@ -11,7 +11,7 @@ from typing import Literal
 
 from confide.policy import Column as ColumnPolicy
 
-# --- scalars ---------------------------------------------------------------------------------------------------------------
+# --- scalars ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class FirstKnown:
 Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Choice | FirstKnown
 
 
-# --- predicates ------------------------------------------------------------------------------------------------------------
+# --- predicates ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Either:
 Predicate = Always | Compare | Among | TextIs | TextLike | SameField | Known | Both | Either
 
 
-# --- relations -------------------------------------------------------------------------------------------------------------
+# --- relations ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class PerUnit:
 Relation = Scan | Join | PerUnit
 
 
-# --- the summary -----------------------------------------------------------------------------------------------------------
+# --- the summary --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
