@@ -28,9 +28,10 @@ def bernoulli_exponential(rate: Fraction, randomness: Randomness, word: int = 0,
     what is already known of U: its first `known` bits.
     """
     while True:
-        low, high = exponential(rate, known)
-        if word < low:
-            return True
-        if word >= high:
-            return False
+        if known > 0:
+            low, high = exponential(rate, known)
+            if word < low:
+                return True
+            if word >= high:
+                return False
         word, known = word << 64 | int.from_bytes(randomness.bytes(8)), known + 64

@@ -27,6 +27,7 @@ NORMAL_END: Final = 39  # the normal tail there is below the smallest double
 CHORD_ERROR: Final = 5e-7  # a chord of the normal tail is this close to it: step²/8 times the largest second derivative
 
 Floats = NDArray[np.float64]
+Confidence = float | Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class NoNoise:
     def tails(self, thresholds: Floats) -> Floats:
         return (thresholds < 0).astype(np.float64)
 
-    def half_width(self, confidence: float) -> int:
+    def half_width(self, confidence: Confidence) -> int:
         miss_rate(confidence)
         return 0
 
-    def upper(self, confidence: float) -> int:
+    def upper(self, confidence: Confidence) -> int:
         miss_rate(confidence)
         return 0
 
@@ -83,11 +84,11 @@ class DiscreteLaplace:
         beyond = np.exp(np.maximum(-steps * rate, -745.0)) / (1 + math.exp(-rate))
         return np.where(below >= 0, np.maximum(beyond * (1 + SLACK), SMALLEST), 1 - beyond * (1 - SLACK))
 
-    def half_width(self, confidence: float) -> int:
+    def half_width(self, confidence: Confidence) -> int:
         """The smallest h for which P(|X| <= h) >= confidence is proven."""
         return _half_width(self, confidence)
 
-    def upper(self, confidence: float) -> int:
+    def upper(self, confidence: Confidence) -> int:
         """The smallest h >= 0 for which P(X <= h) >= confidence is proven."""
         return _upper(self, confidence)
 
@@ -140,11 +141,11 @@ class DiscreteGaussian:
             complement = 1 - beyond + (MIDPOINT_ERROR + CHORD_ERROR)
         return np.where(below >= 0, np.maximum(beyond * (1 + SLACK), SMALLEST), complement)
 
-    def half_width(self, confidence: float) -> int:
+    def half_width(self, confidence: Confidence) -> int:
         """The smallest h for which P(|X| <= h) >= confidence is proven."""
         return _half_width(self, confidence)
 
-    def upper(self, confidence: float) -> int:
+    def upper(self, confidence: Confidence) -> int:
         """The smallest h >= 0 for which P(X <= h) >= confidence is proven."""
         return _upper(self, confidence)
 
@@ -152,7 +153,7 @@ class DiscreteGaussian:
 Law = DiscreteLaplace | DiscreteGaussian | NoNoise
 
 
-def miss_rate(confidence: float) -> float:
+def miss_rate(confidence: Confidence) -> float:
     """1 - confidence, rounded down; refuses what is not a confidence."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | Fraction) or not 0 < confidence < 1:
         raise ParameterError(f"confidence must lie strictly between 0 and 1, such as 0.95; got {confidence!r}")
@@ -163,13 +164,13 @@ def miss_rate(confidence: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _half_width(law: DiscreteLaplace | DiscreteGaussian, confidence: float) -> int:
+def _half_width(law: DiscreteLaplace | DiscreteGaussian, confidence: Confidence) -> int:
     rate = miss_rate(confidence) / 2
     return _smallest(lambda width: law.tail(width) <= rate)
 
 
 @lru_cache(maxsize=4096)
-def _upper(law: DiscreteLaplace | DiscreteGaussian, confidence: float) -> int:
+def _upper(law: DiscreteLaplace | DiscreteGaussian, confidence: Confidence) -> int:
     rate = miss_rate(confidence)
     return _smallest(lambda width: law.tail(width) <= rate)
 
