@@ -30,6 +30,36 @@ tables:
   region_name: {public: true}
 """
 
+METADATA = """\
+"":
+  Census:
+    Person:
+      max_ids: 1
+      rows: 1000
+      age:
+        type: int
+        lower: 0
+        upper: 100
+      sex:
+        type: string
+        cardinality: 2
+      income:
+        type: float
+        lower: 0.5
+        upper: 500000.25
+      height: {type: float, lower: 0, upper: 100}
+      married: {type: boolean, nullable: true}
+      born: {type: datetime}
+      seen: {type: datetime, lower: 2020-01-01, upper: 2024-12-31}
+      score: {type: int}
+      weight: {type: float}
+      person_id:
+        type: int
+        private_id: True
+budget: {epsilon: 2, delta: 1e-8}
+source: person.csv
+"""
+
 
 def people() -> dict[str, Any]:
     """The same policy as a dict, fresh each time, to be spoiled."""

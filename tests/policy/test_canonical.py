@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.policy import (
@@ -105,6 +105,7 @@ def policies(draw: st.DrawFn) -> Policy:
     )
 
 
+@settings(max_examples=60, deadline=None)
 @given(policies())
 def test_round_trip(policy: Policy) -> None:
     again = load(policy.to_yaml())
@@ -113,6 +114,7 @@ def test_round_trip(policy: Policy) -> None:
     assert again.fingerprint == policy.fingerprint
 
 
+@settings(deadline=None)
 @given(any_text)
 def test_quoted_strings_are_read_as_written(text: str) -> None:
     policy = load({"budget": {"epsilon": 1}, "unit": "row", "tables": {"t": {"columns": {"x": {"values": [text]}}}}})

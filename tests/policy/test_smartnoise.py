@@ -7,39 +7,9 @@ import pytest
 from confide.policy import Category, Contribution, Date, Identifier, KeyUnit, Number, RowUnit, Text, Unbounded, load
 from confide.policy.node import from_python
 from confide.policy.smartnoise import float_grain, is_smartnoise
-from tests.policy.samples import PEOPLE, only_problem, people, problems_of
+from tests.policy.samples import METADATA, PEOPLE, only_problem, people, problems_of
 
 BUDGET = {"budget": {"epsilon": 1}}
-
-TEXT = """\
-"":
-  Census:
-    Person:
-      max_ids: 1
-      rows: 1000
-      age:
-        type: int
-        lower: 0
-        upper: 100
-      sex:
-        type: string
-        cardinality: 2
-      income:
-        type: float
-        lower: 0.5
-        upper: 500000.25
-      height: {type: float, lower: 0, upper: 100}
-      married: {type: boolean, nullable: true}
-      born: {type: datetime}
-      seen: {type: datetime, lower: 2020-01-01, upper: 2024-12-31}
-      score: {type: int}
-      weight: {type: float}
-      person_id:
-        type: int
-        private_id: True
-budget: {epsilon: 2, delta: 1e-8}
-source: person.csv
-"""
 
 
 def table(**content: Any) -> dict[str, Any]:
@@ -47,7 +17,7 @@ def table(**content: Any) -> dict[str, Any]:
 
 
 def test_a_file_of_their_format_with_our_keys_beside_it() -> None:
-    policy = load(TEXT)
+    policy = load(METADATA)
     person = policy.tables["Person"]
     assert policy.unit == KeyUnit("Person", "person_id")
     assert policy.source == {"Person": "person.csv"}
@@ -95,7 +65,7 @@ def test_a_dict_of_their_format() -> None:
 
 
 def test_the_budget_is_missing_like_any_other_key() -> None:
-    text = TEXT.replace("budget: {epsilon: 2, delta: 1e-8}\n", "")
+    text = METADATA.replace("budget: {epsilon: 2, delta: 1e-8}\n", "")
     assert only_problem(lambda: load(text)).what == "the key 'budget' is missing"
     assert load(text, also=BUDGET).budget.pure
 
@@ -178,7 +148,7 @@ def test_mistakes_in_their_words(content: dict[str, Any], where: str, what: str,
 
 def test_mistakes_have_the_lines_of_the_file() -> None:
     text = (
-        TEXT.replace("upper: 100\n", "upper: -1\n")
+        METADATA.replace("upper: 100\n", "upper: -1\n")
         .replace("type: string", "type: strin")
         .replace("max_ids: 1", "max_ids: 0")
     )

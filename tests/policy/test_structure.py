@@ -48,6 +48,13 @@ def test_a_reference_that_leads_elsewhere_does_not_help() -> None:
     assert "nothing says whose rows" in only_problem(lambda: load(policy)).what
 
 
+def test_a_reference_to_another_id_of_the_units_table_does_not_help() -> None:
+    policy = people()
+    policy["tables"]["person"]["columns"]["email"] = {"type": "id"}
+    policy["tables"]["visit"]["references"] = {"email": "person.email"}
+    assert "nothing says whose rows" in only_problem(lambda: load(policy)).what
+
+
 def test_a_row_of_two_people_is_refused() -> None:
     """Whoever sends and whoever receives would have to be protected; one path would protect only one of them."""
     policy = people()

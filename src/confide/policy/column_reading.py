@@ -22,7 +22,7 @@ from confide.policy.column import (
 from confide.policy.findings import Findings
 from confide.policy.node import Block, Leaf, Listing, Node, ratio, read_day
 from confide.policy.scalar import BLANK, read_flag, read_number, say
-from confide.policy.spelling import Path, nearest
+from confide.policy.spelling import HALVES_OF_A_RANGE, Path, nearest
 
 _ENOUGH = 20
 """So many wrong values of one list are told, not more."""
@@ -37,17 +37,18 @@ def read_column(name: str, node: Node, path: Path, findings: Findings) -> Column
     if not isinstance(node, Block) or not node.entries:
         findings.add(path, f"nothing is said about the column, found {say(node)}", f"write {_KINDS}")
         return stand_in
-    for key in node.entries:
-        if key not in COLUMN_KEYS:
-            findings.unknown((*path, key), "the key", key, COLUMN_KEYS)
+    halves = HALVES_OF_A_RANGE & {key.casefold() for key in node.entries}
+    node = Block(findings.known_keys(node, path, COLUMN_KEYS))
     given = [key for key in ("type", "values", "range") if key in node.entries]
     if len(given) > 1:
         findings.add(path, f"{' and '.join(given)} exclude each other", f"write one of {_KINDS}")
         return stand_in
     if not given:
-        known = [key for key in node.entries if key in COLUMN_KEYS]
-        what = "the bounds are missing" if {"grain", "bins"} & set(known) else "the kind of the column is missing"
-        findings.add(path, what, f"write {_KINDS}")
+        what = (
+            "the bounds are missing" if {"grain", "bins"} & set(node.entries) else "the kind of the column is missing"
+        )
+        if not halves:
+            findings.add(path, what, f"write {_KINDS}")
         return stand_in
     read = {"type": _read_type, "values": _read_category, "range": _read_range}[given[0]]
     return read(name, node, path, findings) or stand_in
@@ -202,7 +203,7 @@ def _read_unbounded(name: str, node: Block, path: Path, findings: Findings) -> C
 
 def _only(node: Block, allowed: tuple[str, ...], path: Path, findings: Findings) -> None:
     for key in node.entries:
-        if key in COLUMN_KEYS and key not in allowed:
+        if key not in allowed:
             findings.add((*path, key), f"{key} has no meaning beside {allowed[0]}", "leave it out")
 
 

@@ -1,6 +1,5 @@
 """From a tree to the parts of a policy: every mistake goes to the findings, and reading goes on."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -47,24 +46,24 @@ def read_parts(root: Node | None, findings: Findings) -> Parts:
         findings.add((), f"a policy is a mapping of keys, found {found}", f"start with the keys {', '.join(KEYS[:6])}")
         return parts
     unclear: set[Path] = set()  # tables of which too little could be read to say whose rows they hold
-    check_keys(root, (), KEYS, findings)
+    entries = findings.known_keys(root, (), KEYS)
     for key in ("budget", "unit", "tables"):
-        if key not in root.entries:
+        if key not in entries:
             findings.add((), f"the key {key!r} is missing", _MISSING[key])
-    if "confide" in root.entries:
-        _read_format(root.entries["confide"], findings)
-    if "budget" in root.entries:
-        parts.budget = _read_budget(root.entries["budget"], findings)
-    if "unit" in root.entries:
-        parts.unit = _read_unit(root.entries["unit"], findings)
-    if "tables" in root.entries:
-        parts.tables = _read_tables(root.entries["tables"], parts.unit, findings, unclear)
-    if "analysts" in root.entries:
-        parts.analysts = _read_analysts(root.entries["analysts"], findings)
-    if "source" in root.entries:
-        parts.source = _read_source(root.entries["source"], parts.tables, findings)
-    parts.ledger = _read_words(root, "ledger", findings)
-    parts.version = _read_words(root, "version", findings)
+    if "confide" in entries:
+        _read_format(entries["confide"], findings)
+    if "budget" in entries:
+        parts.budget = _read_budget(entries["budget"], findings)
+    if "unit" in entries:
+        parts.unit = _read_unit(entries["unit"], findings)
+    if "tables" in entries:
+        parts.tables = _read_tables(entries["tables"], parts.unit, findings, unclear)
+    if "analysts" in entries:
+        parts.analysts = _read_analysts(entries["analysts"], findings)
+    if "source" in entries:
+        parts.source = _read_source(entries["source"], parts.tables, findings)
+    parts.ledger = _read_words(entries, "ledger", findings)
+    parts.version = _read_words(entries, "version", findings)
     for path, what, advice in structure_faults(parts.unit, parts.tables):
         if path not in unclear:
             findings.add(path, what, advice)
@@ -78,12 +77,6 @@ _MISSING = {
 }
 
 
-def check_keys(block: Block, path: Path, known: Iterable[str], findings: Findings) -> None:
-    for key in block.entries:
-        if key not in known:
-            findings.unknown((*path, key), "the key", key, known)
-
-
 def _read_format(node: Node, findings: Findings) -> None:
     if not (isinstance(node, Leaf) and node.value == FORMAT and type(node.value) is int):
         findings.add(("confide",), f"the format {say(node)} is not known", f"write confide: {FORMAT}")
@@ -93,21 +86,21 @@ def _read_budget(node: Node, findings: Findings) -> Budget | None:
     if not isinstance(node, Block):
         findings.add(("budget",), f"expected a mapping, found {say(node)}", "write budget: {epsilon: 1, delta: 1e-9}")
         return None
-    check_keys(node, ("budget",), ("epsilon", "delta"), findings)
+    entries = findings.known_keys(node, ("budget",), ("epsilon", "delta"))
     epsilon, delta = None, Fraction(0)
-    if "epsilon" not in node.entries:
+    if "epsilon" not in entries:
         findings.add(("budget",), "epsilon is missing", "write for example budget: {epsilon: 1}")
     else:
-        epsilon = _read_amount(node.entries["epsilon"], ("budget", "epsilon"), findings)
-    if "delta" in node.entries:
-        read = read_number(node.entries["delta"], ("budget", "delta"), findings)
+        epsilon = _read_amount(entries["epsilon"], ("budget", "epsilon"), findings)
+    if "delta" in entries:
+        read = read_number(entries["delta"], ("budget", "delta"), findings)
         if read is None:
             return None
         if not (read == 0 or SMALLEST <= read < 1):
             advice = (
                 "it must be 0, or from 1e-30 to far below one in the number of units; for a pure budget leave it out"
             )
-            findings.add(("budget", "delta"), f"delta is {say(node.entries['delta'])}", advice)
+            findings.add(("budget", "delta"), f"delta is {say(entries['delta'])}", advice)
             return None
         delta = read
     if epsilon is None:
@@ -160,8 +153,7 @@ def _read_table(name: str, node: Node, unit: Unit | None, findings: Findings, un
         findings.add(path, f"expected a mapping, found {say(node)}", "write its columns, or {public: true}")
         unclear.add(path)
         return Table(name)
-    check_keys(node, path, TABLE_KEYS, findings)
-    entries = node.entries
+    entries = findings.known_keys(node, path, TABLE_KEYS)
     public = "public" in entries and read_flag(entries["public"], (*path, "public"), findings) is True
     columns = _read_columns(entries.get("columns"), (*path, "columns"), findings)
     size = None
@@ -225,16 +217,16 @@ def _read_at_most(node: Node | None, name: str, unit: Unit | None, findings: Fin
     if not isinstance(node, Block):
         findings.add(path, f"expected a mapping, found {say(node)}", advice)
         return Contribution()
-    check_keys(node, path, ("rows", "groups"), findings)
+    entries = findings.known_keys(node, path, ("rows", "groups"))
     rows: int | None = 1
-    if "rows" in node.entries:
-        rows = read_whole(node.entries["rows"], (*path, "rows"), findings, least=1, most=ROWS_LIMIT)
+    if "rows" in entries:
+        rows = read_whole(entries["rows"], (*path, "rows"), findings, least=1, most=ROWS_LIMIT)
     elif needed:
         findings.add(path, "rows is missing", advice)
         rows = None
     groups = rows
-    if "groups" in node.entries:
-        groups = read_whole(node.entries["groups"], (*path, "groups"), findings, least=1, most=ROWS_LIMIT)
+    if "groups" in entries:
+        groups = read_whole(entries["groups"], (*path, "groups"), findings, least=1, most=ROWS_LIMIT)
     if rows is None or groups is None:
         return Contribution()
     if groups > rows:
@@ -299,8 +291,8 @@ def _read_source(node: Node, tables: dict[str, Table], findings: Findings) -> So
     return files
 
 
-def _read_words(root: Block, key: str, findings: Findings) -> str | None:
-    node = root.entries.get(key)
+def _read_words(entries: dict[str, Node], key: str, findings: Findings) -> str | None:
+    node = entries.get(key)
     if node is None or (isinstance(node, Leaf) and node.value is None):
         return None
     if not isinstance(node, Leaf) or node.blank or not node.text.strip():

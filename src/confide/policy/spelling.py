@@ -29,9 +29,13 @@ _ALIASES = {
 """Words that other tools use for a key of ours and that no edit distance would find."""
 
 
+HALVES_OF_A_RANGE = frozenset({"lower", "upper", "min", "max"})
+"""Words that stand for one end of a range, so that what is under them cannot be read as the range."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that the word most likely stands for."""
-    folded = {name.casefold(): name for name in reversed(list(known))}
+    folded = {name.casefold(): name for name in known}
     plain = word.casefold()
     if plain in folded:
         return folded[plain]

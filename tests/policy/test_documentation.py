@@ -1,0 +1,46 @@
+"""The reference for custodians: every example loads, every key is explained, and what it says about errors is true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from confide.errors import PolicyError
+from confide.policy import KeyUnit, RowUnit, load
+from confide.policy.column_reading import COLUMN_KEYS
+from confide.policy.describe import describe
+from confide.policy.reading import KEYS, TABLE_KEYS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_loads(example: str) -> None:
+    policy = load(example)
+    assert load(policy.to_yaml()) == policy
+    assert str(describe(policy))
+
+
+def test_the_examples_show_both_units_and_the_other_format() -> None:
+    policies = [load(example) for example in EXAMPLES]
+    assert [type(policy.unit) for policy in policies] == [KeyUnit, RowUnit, KeyUnit]
+    assert policies[-1].notes
+
+
+@pytest.mark.parametrize("key", sorted({*KEYS, *TABLE_KEYS, *COLUMN_KEYS}))
+def test_every_key_is_explained(key: str) -> None:
+    assert f"\n| `{key}` | " in DOCUMENT
+
+
+def test_the_errors_shown_are_the_errors_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = EXAMPLES[0].replace("age: {range:", "age: {rnage:").replace("[0, 500000]", "[500000, 0]")
+    monkeypatch.chdir(tmp_path)
+    Path("people.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(PolicyError) as caught:
+        load("people.yaml")
+    assert f"```text\n{caught.value}\n```" in DOCUMENT
+
+
+def test_a_lawyer_is_told_about_blanks() -> None:
+    assert "____" in DOCUMENT
