@@ -1,1 +1,40 @@
-"""Confide answers questions about private data, and tells you how far to trust each answer."""
+"""Confide answers questions about private data, and tells you how far to trust each answer.
+
+people = confide.open("people.yaml")
+people.plan("SELECT region, COUNT(*) AS n FROM person GROUP BY region", epsilon=0.5)
+people.sql("SELECT region, COUNT(*) AS n FROM person GROUP BY region", epsilon=0.5)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from confide.policy import Policy
+    from confide.release import Answer, Plan, Session
+    from confide.release.opening import open_session as open  # noqa: A004
+
+__version__ = "0.1.0"
+__all__ = ["Answer", "Plan", "Policy", "Session", "__version__", "errors", "open", "testing"]
+
+# Found when first used, so that `import confide` costs milliseconds.
+_PLACES = {
+    "Answer": ("confide.release.answer", "Answer"),
+    "Plan": ("confide.release.plan", "Plan"),
+    "Policy": ("confide.policy", "Policy"),
+    "Session": ("confide.release.session", "Session"),
+    "open": ("confide.release.opening", "open_session"),
+    "errors": ("confide.errors", None),
+    "testing": ("confide.testing", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"confide has no {name}; it has {', '.join(__all__)}")
+    module, attribute = _PLACES[name]
+    found = import_module(module)
+    return found if attribute is None else getattr(found, attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,8 +14,8 @@
     │   └── LedgerFull          the disk is full; nothing was charged
     └── EngineError         the database failed after the charge; its text is constant
 
-Two kinds of text. Errors that come from public facts (the text of a query, the policy, a schema) say what was asked, what is
-allowed and what to do. An `EngineError` comes after a private read and always says the same.
+Two kinds of text. Errors that come from public facts (the text of a query, the policy, a schema) say what was asked,
+what is allowed and what to do. An `EngineError` comes after a private read and always says the same.
 """
 
 from dataclasses import dataclass
@@ -90,7 +90,9 @@ class LedgerFull(LedgerError):  # noqa: N818
 
 
 class EngineError(ConfideError):
-    """The database failed after the charge. The text is the same whatever happened, because the reason may depend on the data."""
+    """The database failed after the charge. The text is constant, because the reason may depend on the data."""
 
     def __init__(self) -> None:
-        super().__init__("the question could not be answered; its charge stands (the custodian finds the reason in the engine's own log)")
+        super().__init__(
+            "the question could not be answered, and its charge stands; asked again as it was, it costs nothing more"
+        )

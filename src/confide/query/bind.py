@@ -122,10 +122,20 @@ class _Binder:
 
     def _column(self, item: exp.Expr) -> KeyColumn | ValueColumn:
         node = item.unalias()
-        if node in self.key_nodes:
-            place = self.key_nodes.index(node)
+        place = self._key_place(node)
+        if place is not None:
             return KeyColumn(item.alias or self.keys[place].name, place)
         return ValueColumn(item.alias or self._default_name(node), self.aggregates.value(node))
+
+    def _key_place(self, node: exp.Expr) -> int | None:
+        """Which key an expression is, however it is spelled."""
+        if node in self.key_nodes:
+            return self.key_nodes.index(node)
+        if isinstance(node, exp.Column):
+            spelled = [self.scope.field(key) if isinstance(key, exp.Column) else None for key in self.key_nodes]
+            own = self.scope.field(node) if any(spelled) and not isinstance(node.this, exp.Star) else None
+            return spelled.index(own) if own is not None and own in spelled else None
+        return None
 
     def _default_name(self, node: exp.Expr) -> str:
         inner = node.this if isinstance(node, exp.Filter) else node
@@ -165,8 +175,8 @@ class _Binder:
             for column in self.columns:
                 if column.name.lower() == node.name.lower():
                     return _content(column)
-        if node in self.key_nodes:
-            place = self.key_nodes.index(node)
+        place = self._key_place(node)
+        if place is not None:
             return KeyColumn(self.keys[place].name, place)
         if isinstance(node, exp.Column):
             names = [column.name for column in self.columns]

@@ -28,7 +28,7 @@ def bind_keys(select: exp.Select, scope: Scope) -> tuple[tuple[exp.Expr, ...], t
     if extras:
         raise QueryError(f"GROUP BY {extras[0].upper()} is not answered; list the keys")
     nodes = tuple(_resolve(node, select) for node in clause.expressions)
-    keys = tuple(_key(node, _name(node, select), scope) for node in nodes)
+    keys = tuple(_key(node, _name(node, select, scope), scope) for node in nodes)
     if len(set(nodes)) < len(nodes):
         raise QueryError("GROUP BY names the same key twice")
     groups = prod(size for size in map(key_size, keys) if size is not None)
@@ -65,14 +65,16 @@ def _resolve(node: exp.Expr, select: exp.Select) -> exp.Expr:
     return node.unnest()
 
 
-def _name(node: exp.Expr, select: exp.Select) -> str:
+def _name(node: exp.Expr, select: exp.Select, scope: Scope) -> str:
     for item in select.expressions:
         if item.unalias() == node and isinstance(item, exp.Alias):
             return item.alias
-    if isinstance(node, exp.Column):
-        return node.name
     inner = node.find(exp.Column)
-    return f"{inner.name}_bin" if inner is not None else "key"
+    if inner is None:
+        return "key"
+    subject = scope.field(inner)
+    name = subject.field.name if isinstance(subject, Reading) else subject.name
+    return name if isinstance(node, exp.Column) else f"{name}_bin"
 
 
 def _key(node: exp.Expr, name: str, scope: Scope) -> Key:

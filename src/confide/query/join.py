@@ -137,7 +137,7 @@ def table_of(node: exp.Expr, scope: Scope) -> Source:
         raise QueryError(f"{extras[0].upper()} after a table is not answered")
     if node.args.get("alias") and node.args["alias"].args.get("columns"):
         raise QueryError("column aliases after a table are not answered")
-    return scope.add_table(node.name, node.alias_or_name)
+    return scope.add_table(node.name, node.alias)
 
 
 def equal_units(relation: Relation, unit: Field) -> set[Field]:

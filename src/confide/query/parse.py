@@ -2,52 +2,56 @@
 
 from collections.abc import Iterator
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
 
-from confide.errors import QueryError
+from confide.errors import ParameterError, QueryError
+from confide.query.spelling import nearest
 
-LONGEST = 60_000
+LONGEST = 20_000
 DEEPEST = 100
+
+_FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+_TOO_DEEP = f"the query is nested more than {DEEPEST} deep; write it with fewer parentheses and shorter sums"
 
 
 def parse(text: str, dialect: str = "duckdb") -> exp.Select:
     """One SELECT statement, of bounded length and depth."""
-    if not isinstance(text, str):
-        raise QueryError(f"a query is a text, not a {type(text).__name__}")
-    if len(text) > LONGEST:
-        raise QueryError(
-            f"the query has {len(text):,} characters; at most {LONGEST:,} are read. A long IN list may be a public table instead"
-        )
-    if "\x00" in text:
-        raise QueryError("the query holds a NUL character")
-    if _nesting(text) > DEEPEST:
-        raise QueryError(f"the query is nested more than {DEEPEST} deep; write it with fewer parentheses")
+    language = _dialect(dialect)
+    tokens = _tokens(_checked(text), language)
     try:
-        statements = [statement for statement in sqlglot.parse(text, dialect=dialect) if statement is not None]
+        statements = [statement for statement in language.parser().parse(tokens, text) if statement is not None]
     except RecursionError:
-        raise QueryError(f"the query is nested more than {DEEPEST} deep; write it flatter") from None
+        raise QueryError(_TOO_DEEP) from None
     except SqlglotError as error:
         raise QueryError(f"the SQL does not parse: {_first_line(error)}") from None
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError):
-        # A parser bug on odd input must look like any other text that does not parse.
+    except Exception:  # whatever a parser's bug raises on odd input, it is text that does not parse
         raise QueryError("the SQL does not parse") from None
-    if not statements:
-        raise QueryError("the query is empty; write SELECT COUNT(*) FROM a_table")
-    if len(statements) > 1:
-        raise QueryError(f"{len(statements)} statements were given; ask one SELECT at a time")
-    statement = statements[0]
+    statement = statements[0] if statements else None
     if isinstance(statement, exp.SetOperation):
         raise QueryError(
-            "UNION, INTERSECT and EXCEPT are not answered; ask one SELECT at a time, or GROUP BY the column that tells them apart"
+            "UNION, INTERSECT and EXCEPT are not answered; ask one SELECT at a time, "
+            "or GROUP BY the column that tells them apart"
         )
     if not isinstance(statement, exp.Select):
-        kind = statement.key.upper() if isinstance(statement, exp.Expr) else "this statement"
+        kind = statement.key.upper() if isinstance(statement, exp.Expr) else "this"
         raise QueryError(f"only SELECT is answered, not {kind}; write SELECT COUNT(*) FROM a_table")
-    if _depth(statement) > 2 * DEEPEST:
-        raise QueryError(f"the query is nested more than {DEEPEST} deep; write it flatter")
+    if _depth(statement) > DEEPEST:
+        raise QueryError(_TOO_DEEP)
     return statement
+
+
+def shown(node: exp.Expr) -> str:
+    """The start of an expression, for a message."""
+    try:
+        text = node.sql(dialect="duckdb", comments=False)
+    except Exception:  # an expression that cannot be written is still named
+        text = node.key.upper()
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -61,15 +65,48 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
             yield part
 
 
-def _nesting(text: str) -> int:
-    depth = deepest = 0
-    for character in text:
-        if character in "([{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in ")]}":
-            depth -= 1
-    return deepest
+def _dialect(dialect: str) -> Dialect:
+    known = [option.value for option in Dialects if option.value]
+    if dialect not in known:
+        raise ParameterError(f"there is no dialect {str(dialect)[:40]!r}; {nearest(str(dialect), known, 'there are')}")
+    return Dialect.get_or_raise(dialect)
+
+
+def _checked(text: str) -> str:
+    if not isinstance(text, str):
+        raise QueryError(f"a query is a text, not a {type(text).__name__}")
+    if len(text) > LONGEST:
+        raise QueryError(
+            f"the query has {len(text):,} characters; at most {LONGEST:,} are read. "
+            "A long IN list may be a public table instead"
+        )
+    if "\x00" in text or not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise QueryError("the query holds a NUL or half a character (a lone surrogate); write plain Unicode text")
+    return text
+
+
+def _tokens(text: str, language: Dialect) -> list[Token]:
+    """The words of one statement, without the semicolon after it."""
+    try:
+        tokens = list(language.tokenize(text))
+    except SqlglotError as error:
+        raise QueryError(f"the SQL does not parse: {_first_line(error)}") from None
+    except Exception:
+        raise QueryError("the SQL does not parse") from None
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise QueryError("the query is empty; write SELECT COUNT(*) FROM a_table")
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise QueryError("more than one statement was given; ask one SELECT at a time")
+    if tokens[0].token_type not in _FIRST:
+        raise QueryError(f"only SELECT is answered, not {tokens[0].text.upper()[:40]}; write SELECT COUNT(*) FROM a_table")
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth > DEEPEST:
+            raise QueryError(_TOO_DEEP)
+    return tokens
 
 
 def _depth(root: exp.Expr) -> int:

@@ -1,17 +1,25 @@
-"""Names: which tables and columns a query may speak of, and what is publicly known of each."""
+"""Names: which tables and columns a query may speak of, and what is publicly known of each.
 
-from collections.abc import Iterable, Mapping
+Inside our tree a table is called s0, s1, ... in the order of the query, whatever its alias: the analyst's words stay out of
+the SQL that is sent, and two queries that differ in aliases alone are one question.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
+from itertools import count
 from typing import Protocol
 
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Column, Date, Identifier, Policy, Table
+from confide.policy import Column, Date, Identifier, KeyUnit, Policy, Table
 from confide.policy import Number as NumberColumn
+from confide.query.parse import shown
+from confide.query.spelling import nearest
 from confide.query.tree import Derived, Field, Reading, Span
+
+_MOST_TABLES = 16
 
 
 class Catalog(Protocol):
@@ -22,102 +30,141 @@ class Catalog(Protocol):
         ...
 
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
-        """The most rows of a public table that agree on these columns."""
+        """The most rows of a public table that agree on these columns, as a join sees them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table, or a per-unit inner query, under the name it has in this query."""
+    """A table, or a per-unit inner query: `alias` in the query, `name` in our tree.
+
+    `optional`: a LEFT JOIN may leave it out of a row. `parent`: the source whose row says whose row this is.
+    """
 
     alias: str
+    name: str
     table: Table | None
     columns: Mapping[str, Column]
     derived: Mapping[str, Derived]
+    optional: bool = False
+    parent: str | None = None
 
     @property
     def private(self) -> bool:
         return self.table is None or not self.table.public
 
+    @property
+    def label(self) -> str:
+        return self.table.name if self.table is not None else self.alias
+
+    def field(self, column: str) -> Field:
+        return Field(self.name, self.columns[column])
+
+    def matches(self, name: str) -> list[Field | Derived]:
+        exact = name in self.columns or name in self.derived
+        wanted = name if exact else name.casefold()
+        fields: list[Field | Derived] = [
+            Field(self.name, column)
+            for own, column in self.columns.items()
+            if (own if exact else own.casefold()) == wanted
+        ]
+        return fields + [
+            column for own, column in self.derived.items() if (own if exact else own.casefold()) == wanted
+        ]
+
 
 class Scope:
     """The sources of one FROM clause. Lookups are case-blind, as in SQL."""
 
-    def __init__(self, policy: Policy, catalog: Catalog) -> None:
+    def __init__(self, policy: Policy, catalog: Catalog, names: Iterator[int] | None = None) -> None:
         self.policy = policy
         self.catalog = catalog
-        self.sources: dict[str, Source] = {}
+        self.names = names if names is not None else count()
+        self.sources: list[Source] = []
+        self.merged: dict[str, Field] = {}
+        """Columns of USING: one name for the equal columns of both sides."""
 
     def add_table(self, name: str, alias: str) -> Source:
-        table = self._table(name)
+        known = {table.casefold(): table for table in self.policy.tables}
+        if name.casefold() not in known:
+            raise QueryError(f"there is no table {name[:60]}; {nearest(name, self.policy.tables, 'the policy has')}")
+        table = self.policy.tables[known[name.casefold()]]
         columns = self.catalog.columns(table.name) if table.public else table.columns
-        return self._add(Source(alias, table, columns, {}))
+        return self._add(Source(alias, self.next_name(), table, columns, {}))
 
-    def add_derived(self, alias: str, unit: Field, columns: Iterable[tuple[str, Span]]) -> Source:
-        derived = {name: Derived(alias, name, span) for name, span in columns}
-        return self._add(Source(alias, None, {unit.name: Identifier(unit.name)}, derived))
+    def add_derived(
+        self, alias: str, name: str, unit: tuple[str, Identifier] | None, columns: Iterable[tuple[str, Derived]]
+    ) -> Source:
+        """An inner query; `unit` is the name under which it shows the unit's key, if it does."""
+        return self._add(Source(alias, name, None, {} if unit is None else {unit[0]: unit[1]}, dict(columns)))
+
+    def next_name(self) -> str:
+        return f"s{next(self.names)}"
+
+    def replace(self, source: Source) -> None:
+        self.sources = [source if own.name == source.name else own for own in self.sources]
+
+    def named(self, name: str) -> Source:
+        return next(source for source in self.sources if source.name == name)
 
     def _add(self, source: Source) -> Source:
-        if source.alias in self.sources:
-            raise QueryError(f"two tables are called {source.alias}; give each its own alias: FROM t AS a JOIN t AS b")
-        self.sources[source.alias] = source
+        if any(own.alias.casefold() == source.alias.casefold() for own in self.sources):
+            raise QueryError(
+                f"two tables are called {source.alias[:60]}; give each its own alias: FROM t AS a JOIN t AS b"
+            )
+        if len(self.sources) >= _MOST_TABLES:
+            raise QueryError(f"the query names more than {_MOST_TABLES} tables")
+        self.sources.append(source)
         return source
-
-    def _table(self, name: str) -> Table:
-        known = {table.lower(): table for table in self.policy.tables}
-        if name.lower() not in known:
-            raise QueryError(f"there is no table {name}; {nearest(name, self.policy.tables, 'the policy has')}")
-        return self.policy.tables[known[name.lower()]]
 
     def field(self, node: exp.Column) -> Field | Reading | Derived:
         """What a column name stands for."""
         if isinstance(node.this, exp.Star):
             raise QueryError("`*` shows rows, which never leave the data; write COUNT(*) or an aggregate of a column")
         if node.args.get("db") or node.args.get("catalog"):
-            raise QueryError(f"{node.sql()}: write table.column or just the column")
+            raise QueryError(f"{shown(node)}: write table.column or just the column")
+        found = self.find(node)
+        return reading(found) if isinstance(found, Field) else found
+
+    def find(self, node: exp.Column) -> Field | Derived:
         name, qualifier = node.name, node.table
+        sources = self.sources
         if qualifier:
-            found = [s for s in self.sources.values() if s.alias.lower() == qualifier.lower()]
-            if not found:
-                raise QueryError(
-                    f"there is no table {qualifier} in this query; {nearest(qualifier, self.sources, 'it has')}"
-                )
-        else:
-            found = list(self.sources.values())
-        matches = [match for source in found for match in self._matches(source, name)]
+            sources = [source for source in sources if source.alias.casefold() == qualifier.casefold()]
+            if not sources:
+                aliases = [source.alias for source in self.sources]
+                raise QueryError(f"there is no table {qualifier[:60]} here; {nearest(qualifier, aliases, 'there are')}")
+        elif name.casefold() in self.merged:
+            return self.merged[name.casefold()]
+        matches = [(source, match) for source in sources for match in source.matches(name)]
         if not matches:
-            names = [column for source in found for column in (*source.columns, *source.derived)]
-            raise QueryError(f"there is no column {name}; {nearest(name, names, 'the policy names')}")
+            names = [column for source in sources for column in (*source.columns, *source.derived)]
+            raise QueryError(f"there is no column {name[:60]}; {nearest(name, names, 'the policy names')}")
         if len(matches) > 1:
-            owners = " and ".join(f"{match.source}.{name}" if isinstance(match, Field) else name for match in matches)
+            owners = " or ".join(f"{source.alias}.{name}" for source, _ in matches)
             raise QueryError(f"the column {name} could be {owners}; write the table before it")
-        return self.reading(matches[0]) if isinstance(matches[0], Field) else matches[0]
+        return matches[0][1]
 
-    def reading(self, field: Field) -> Field | Reading:
-        """A ranged column is read as a bounded index; others stay fields."""
-        column = field.column
-        if isinstance(column, NumberColumn):
-            return Reading(field, Span(column.low_index, column.high_index, column.grain))
-        if isinstance(column, Date):
-            return Reading(field, Span(column.low_index, column.high_index, Fraction(1), date=True))
-        return field
+    def holds(self, node: exp.Column) -> bool:
+        """Whether the name is a column of the sources, rather than an alias of the SELECT."""
+        return node.name.casefold() in self.merged or any(source.matches(node.name) for source in self.sources)
 
-    def _matches(self, source: Source, name: str) -> list[Field | Derived]:
-        exact = name in source.columns or name in source.derived
-        wanted = name if exact else name.lower()
-        fields: list[Field | Derived] = [
-            Field(source.alias, column)
-            for own, column in source.columns.items()
-            if (own if exact else own.lower()) == wanted
-        ]
-        return fields + [column for own, column in source.derived.items() if (own if exact else own.lower()) == wanted]
+    def own_unit(self, source: Source) -> Field | None:
+        """The column of this source that holds the unit's key itself, if it has one."""
+        unit = self.policy.unit
+        if not isinstance(unit, KeyUnit) or source.table is None or source.table.public:
+            return None
+        if source.table.name == unit.table:
+            return source.field(unit.column)
+        path = self.policy.unit_path(source.table.name)
+        return source.field(path[0].column) if len(path) == 1 else None
 
 
-def nearest(name: str, known: Iterable[str], introduction: str) -> str:
-    """The nearest known spelling, or the list of what there is."""
-    names = sorted(set(known))
-    close = get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {next(n for n in names if n.lower() == close[0])}?"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"{introduction} {shown}" if names else f"{introduction} none"
+def reading(field: Field) -> Field | Reading:
+    """A ranged column is read as a bounded index; others stay fields."""
+    column = field.column
+    if isinstance(column, NumberColumn):
+        return Reading(field, Span(column.low_index, column.high_index, column.grain))
+    if isinstance(column, Date):
+        return Reading(field, Span(column.low_index, column.high_index, Fraction(1), date=True))
+    return field

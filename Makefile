@@ -1,0 +1,57 @@
+# Everything runs in the project's own virtual environment, which every target makes if it is not there.
+PYTHON ?= python3
+VENV   := .venv
+RUN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+WORKERS ?= 2
+
+.PHONY: help demo test check format audit bench bench-peers clean
+
+help:
+	@echo "make demo         make a data set, ask it questions, watch the budget"
+	@echo "make test         the whole test suite"
+	@echo "make check        formatting, lint, types, architecture"
+	@echo "make audit        long statistical audits and soak runs"
+	@echo "make bench        benchmarks, beside their bars; make bench-peers first, to compare with other tools"
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (a minute or two, once)"
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
+	@touch $@
+
+demo: $(STAMP)
+	@$(RUN)/confide demo
+
+test: $(STAMP)
+	@$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not audit"
+
+check: $(STAMP)
+	$(RUN)/ruff format --check src tests bench
+	$(RUN)/ruff check src tests bench
+	$(RUN)/mypy
+	$(RUN)/lint-imports --no-cache
+
+format: $(STAMP)
+	$(RUN)/ruff format src tests bench
+	$(RUN)/ruff check --fix src tests bench
+
+audit: $(STAMP)
+	@$(RUN)/python -m pytest -m audit -n $(WORKERS) --dist worksteal
+
+bench: $(STAMP)
+	@$(RUN)/python -m bench
+
+# The peers need different versions of one library, so each has an environment of its own.
+bench-peers: .venv-peers/opendp/.installed .venv-peers/smartnoise/.installed
+
+.venv-peers/opendp/.installed: PEER = "opendp[polars]"
+.venv-peers/smartnoise/.installed: PEER = smartnoise-sql
+.venv-peers/%/.installed:
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PEER)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check pyarrow
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

@@ -1,0 +1,52 @@
+"""Charts with error bars."""
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from confide.release.answer import Answer
+
+_HEIGHT = 240
+_WIDTH = 480
+
+
+def error_bars(answer: "Answer") -> Any:
+    """One panel per aggregate: points for estimates, bars for intervals, groups along the x axis."""
+    import altair as alt  # noqa: PLC0415  heavy, and loaded when used
+
+    panels = []
+    for column in answer.values:
+        rows = [
+            {
+                "group": _label(answer, row),
+                "order": row,
+                "estimate": value,
+                # An end at infinity has no place on an axis: the bar stops at the estimate.
+                "low": low if isfinite(low) else value,
+                "high": high if isfinite(high) else value,
+            }
+            for row, (value, low, high) in enumerate(zip(column.values, column.low, column.high, strict=True))
+        ]
+        base = alt.Chart(alt.InlineData(values=rows)).encode(
+            x=alt.X(
+                "group:N", sort=alt.EncodingSortField("order"), title=", ".join(key.name for key in answer.keys) or None
+            )
+        )
+        tooltip = [
+            alt.Tooltip(f"{field}:{kind}")
+            for field, kind in (("group", "N"), ("estimate", "Q"), ("low", "Q"), ("high", "Q"))
+        ]
+        scale = alt.Scale(zero=False)
+        bars = base.mark_errorbar(ticks=True).encode(
+            y=alt.Y("low:Q", title=column.name, scale=scale), y2=alt.Y2("high:Q"), tooltip=tooltip
+        )
+        points = base.mark_point(filled=True, size=50).encode(y=alt.Y("estimate:Q", scale=scale), tooltip=tooltip)
+        title = f"{column.name}, {answer.confidence:.4g} intervals ({column.assumes})"
+        if answer.test_noise:
+            title += " - TEST NOISE"
+        panels.append(alt.layer(bars, points).properties(title=title, height=_HEIGHT, width=_WIDTH))
+    return panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+
+
+def _label(answer: "Answer", row: int) -> str:
+    return ", ".join("NULL" if key.values[row] is None else str(key.values[row]) for key in answer.keys) or "all"

@@ -1,0 +1,68 @@
+"""What a call costs, in the words of the budget."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from confide.privacy.amount import show
+from confide.privacy.budget import Budget
+from confide.privacy.loss import ZCDP, PureDP
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """ε of the whole call, as asked; under an (ε, δ) budget also the ρ and δ that the ledger adds up."""
+
+    epsilon: Fraction
+    rho: Fraction | None = None
+    delta: Fraction | None = None
+
+    @classmethod
+    def of(cls, epsilon: Fraction, loss: PureDP | ZCDP) -> "Cost":
+        if isinstance(loss, PureDP):
+            return cls(loss.epsilon)
+        return cls(epsilon if loss.rho else Fraction(0), loss.rho, loss.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        return {name: str(amount) for name, amount in parts.items() if amount is not None}
+
+    @classmethod
+    def from_dict(cls, parts: dict[str, str]) -> "Cost":
+        return cls(**{name: Fraction(amount) for name, amount in parts.items()})
+
+    def __str__(self) -> str:
+        text = f"ε = {show(self.epsilon)}"
+        if self.rho is not None:
+            text += f" (ρ = {float(self.rho):.3g}" + (f", δ = {float(self.delta):.1g})" if self.delta else ")")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """The budget as ε: the total, what is spent, and what one more call may cost at most."""
+
+    total: float
+    spent: float
+    left: float
+    delta: float
+    analyst: str = ""
+    cap: float | None = None
+    """The analyst's own cap, if the policy sets one; `spent` and `left` are then the analyst's."""
+
+    def __str__(self) -> str:
+        text = f"ε {self.spent:.6g} spent of {self.total:.6g}, {self.left:.6g} left"
+        if self.delta:
+            text += f" (δ = {self.delta:g}; small questions add up to less than their sum)"
+        if self.cap is not None:
+            text += f"; of which {self.analyst} may spend {self.cap:.6g}"
+        return text
+
+    def answers_left(self, epsilon: float, budget: Budget) -> int:
+        """Roughly how many calls at `epsilon` are left."""
+        if budget.pure:
+            return int(Fraction(str(self.left)) / Fraction(str(epsilon)))
+        each, whole = budget.cost(Fraction(str(epsilon))), budget.cost(Fraction(str(self.left))) if self.left else None
+        if whole is None or isinstance(each, PureDP) or isinstance(whole, PureDP):
+            return 0
+        return int(whole.rho / each.rho)

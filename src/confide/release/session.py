@@ -1,0 +1,257 @@
+"""The one place where data, noise and budget meet. Charge before read; answer stored before it is sent."""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from confide.engine import Engine
+from confide.errors import LedgerError, ParameterError
+from confide.ledger import Ledger
+from confide.mechanism import KernelRandomness, Measurement, Randomness
+from confide.policy import Policy
+from confide.privacy.amount import parse_amount, show
+from confide.privacy.budget import fits, in_currency, remaining
+from confide.query import Question, bind
+from confide.release.allocation import Allocation, allocate
+from confide.release.answer import Answer
+from confide.release.cost import BudgetState, Cost
+from confide.release.plan import Plan, Within, forecast, group_count
+from confide.release.table import Table
+
+_LONGEST_PURPOSE = 4_000
+
+
+class Session:
+    """One policy's data, open for questions. Made by `confide.open`."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        engine: Engine,
+        ledger: Ledger,
+        analyst: str = "",
+        randomness: Randomness | None = None,
+        ledger_path: Path | None = None,
+    ) -> None:
+        self.policy = policy
+        self.analyst = analyst
+        self.ledger_path = ledger_path
+        self._engine = engine
+        self._ledger = ledger
+        self._randomness = randomness if randomness is not None else KernelRandomness()
+        if not self._randomness.kernel and ledger.durable:
+            raise LedgerError("test noise protects nobody, so it never charges a durable ledger; use confide.testing")
+
+    # --- free ---------------------------------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        sql: str,
+        epsilon: object = None,
+        within: Within | None = None,
+        confidence: float = 0.95,
+        *,
+        rows: int | None = None,
+        split: Mapping[str, object] | None = None,
+        bounds: Mapping[str, Sequence[object]] | None = None,
+        dialect: str = "duckdb",
+    ) -> Plan:
+        """Cost, mechanism and expected half-width of a question. Free: nothing private is read.
+
+        Give `epsilon`, or `within` (50, "5%", or {column: width}) for the smallest ε that gives it. `rows` says how
+        large the table is thought to be, where a width depends on that.
+        """
+        if epsilon is not None and within is not None:
+            raise ParameterError("give epsilon or within, not both: within finds the epsilon")
+        question = self._bind(sql, bounds, dialect)
+        level = _confidence(confidence)
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
+        predicted = forecast(question, self.policy, level, _split(split), rows, self._ledger.budget)
+        notes = list(predicted.notes)
+        if within is not None:
+            exact = predicted.smallest_epsilon(within)
+            notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
+        elif epsilon is not None:
+            exact = _epsilon(epsilon)
+        else:
+            exact = self._ledger.budget.epsilon / 10
+            notes.append("no epsilon was given: a tenth of the whole budget is shown")
+        columns, allocation = predicted.at(exact)
+        return Plan(
+            columns=columns,
+            epsilon=float(exact),
+            cost=Cost.of(exact, allocation.loss),
+            confidence=level,
+            groups=group_count(question),
+            unit=question.unit,
+            neighbours=question.neighbours,
+            affordable=self._affordable(allocation),
+            budget=self.budget,
+            notes=tuple(notes),
+        )
+
+    @property
+    def budget(self) -> BudgetState:
+        """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
+        budget, cap = self._ledger.budget, self._ledger.cap
+        left = budget.largest_call(remaining(self._ledger.spent(), cap))
+        state = BudgetState(
+            total=float(budget.epsilon),
+            spent=float(budget.as_epsilon(self._ledger.spent())),
+            left=float(left or 0),
+            delta=float(budget.delta),
+            analyst=self.analyst,
+        )
+        own = self._own_cap()
+        if own is None:
+            return state
+        spent = self._ledger.spent(self.analyst)
+        own_left = budget.largest_call(remaining(spent, budget.cap_of(own)))
+        return BudgetState(
+            total=state.total,
+            spent=float(budget.as_epsilon(spent)),
+            left=min(state.left, float(own_left or 0)),
+            delta=state.delta,
+            analyst=self.analyst,
+            cap=float(own),
+        )
+
+    # --- paid ---------------------------------------------------------------------------------------------------------
+
+    def sql(
+        self,
+        sql: str,
+        epsilon: object,
+        confidence: float = 0.95,
+        *,
+        split: Mapping[str, object] | None = None,
+        bounds: Mapping[str, Sequence[object]] | None = None,
+        dialect: str = "duckdb",
+    ) -> Answer:
+        """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
+        question = self._bind(sql, bounds, dialect)
+        exact, level, shares = _epsilon(epsilon), _confidence(confidence), _split(split)
+        key = self._key(question, exact, level, shares)
+        stored = self._ledger.answer(key)
+        if stored is None:
+            allocation = allocate(question, self._ledger.budget, exact, level, shares)
+            charge = self._ledger.charge(allocation.loss, f"sql: {sql.strip()[:_LONGEST_PURPOSE]}", key, self.analyst)
+            exact_cells = self._engine.evaluate(question.summary, charge, self._ledger.secret)
+            answer = self._release(question, exact_cells, allocation, exact, level)
+            stored = self._ledger.store(charge, answer.to_bytes())
+        return Answer.from_bytes(stored)
+
+    def _release(
+        self, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
+    ) -> Answer:
+        """Noise on every measure, then arithmetic on what came out."""
+        keys = exact.keys
+        cells = exact.cells
+        notes: list[str] = []
+        if allocation.keys is not None:
+            assert question.threshold is not None
+            units = _combine(question.threshold.terms, cells)
+            shown = allocation.keys.release(units, self._randomness).places
+            keys = tuple(keys[place] for place in shown)
+            cells = tuple(cell[shown] for cell in cells)
+            notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
+        measurements: list[Measurement] = [
+            mechanism.measure(_combine(measure.terms, cells), self._randomness)
+            for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
+        ]
+        names = [mechanism.name for mechanism in allocation.mechanisms]
+        table = Table(question, keys, measurements, names, confidence)
+        return Answer(
+            columns=table.columns(),
+            confidence=confidence,
+            cost=Cost.of(epsilon, allocation.loss),
+            unit=question.unit,
+            neighbours=question.neighbours,
+            question=question.fingerprint,
+            notes=tuple(notes),
+            test_noise=not self._randomness.kernel,
+        )
+
+    # --- pieces -------------------------------------------------------------------------------------------------------
+
+    def _bind(self, sql: str, bounds: Mapping[str, Sequence[object]] | None, dialect: str) -> Question:
+        return bind(sql, self.policy, self._engine, _bounds(bounds), dialect)
+
+    def _key(self, question: Question, epsilon: Fraction, confidence: float, split: Mapping[str, Fraction]) -> str:
+        """The same question on the same data with the same parameters by the same analyst has the same key."""
+        parts = (
+            "sql",
+            question.fingerprint,
+            self.policy.facts_fingerprint,
+            self._engine.version,
+            str(epsilon),
+            repr(confidence),
+            repr(sorted((name, str(share)) for name, share in split.items())),
+            self.analyst,
+        )
+        return sha256("\x1f".join(parts).encode()).hexdigest()
+
+    def _own_cap(self) -> Fraction | None:
+        caps = self._ledger.caps
+        return caps.get(self.analyst, caps.get("*"))
+
+    def _affordable(self, allocation: Allocation) -> bool:
+        ledger = self._ledger
+        cost = in_currency(allocation.loss, ledger.cap)
+        own = self._own_cap()
+        if own is not None and not fits(ledger.spent(self.analyst), cost, ledger.budget.cap_of(own)):
+            return False
+        return fits(ledger.spent(), cost, ledger.cap)
+
+    def close(self) -> None:
+        self._engine.close()
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _combine(terms: tuple[tuple[int, int], ...], cells: Sequence[Any]) -> Any:
+    """Σ coefficient × cell, exactly: in Python's integers where 64 bits might not hold it."""
+    if len(terms) == 1 and terms[0][0] == 1:
+        return cells[terms[0][1]]
+    return sum(cells[cell].astype(object) * coefficient for coefficient, cell in terms)
+
+
+def _epsilon(value: object) -> Fraction:
+    return parse_amount(value, "epsilon")
+
+
+def _confidence(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 or math.isnan(value):
+        raise ParameterError(f"confidence={value!r} is not between 0 and 1; write for example 0.95")
+    if value > 1 - 1e-9:
+        raise ParameterError(f"confidence={value!r} is too near 1; at most 0.999999999 is answered")
+    return float(value)
+
+
+def _split(split: Mapping[str, object] | None) -> dict[str, Fraction]:
+    return {name: parse_amount(share, f"split[{name}]") for name, share in (split or {}).items()}
+
+
+def _bounds(bounds: Mapping[str, Sequence[object]] | None) -> dict[str, tuple[Fraction, Fraction]]:
+    result = {}
+    for name, ends in (bounds or {}).items():
+        try:
+            low, high = (Fraction(str(end)) for end in ends)
+        except (TypeError, ValueError, ZeroDivisionError):
+            raise ParameterError(f"bounds[{name!r}] must be two numbers, [low, high]; got {ends!r}") from None
+        if low >= high or max(abs(low), abs(high)) > 2**62:
+            raise ParameterError(f"bounds[{name!r}] must be [low, high] with low below high; got {ends!r}")
+        result[name] = (low, high)
+    return result
