@@ -1,0 +1,70 @@
+"""A ledger that was opened before a fork is used on both sides of it."""
+
+import os
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+from confide.ledger import SqliteLedger
+from confide.privacy.budget import Budget
+from confide.privacy.loss import PureDP
+
+PART = PureDP(Fraction(1, 10_000))
+
+
+def fork_and_charge(ledger: SqliteLedger, key: str) -> int:
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            charge = ledger.charge(PART, "a question", key)
+            code = 0 if ledger.store(charge, key.encode()) == key.encode() else 2
+        finally:
+            os._exit(code)
+    return process
+
+
+def test_parent_and_child_go_on_with_the_same_object(tmp_path: Path) -> None:
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1), timeout=30) as ledger:
+        ledger.charge(PART, "a question", "before")
+        child = fork_and_charge(ledger, "child")
+        ledger.charge(PART, "a question", "parent")
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert ledger.spent() == PureDP(3 * PART.epsilon)
+        assert ledger.answer("child") == b"child"
+        ledger.charge(PART, "a question", "after")
+        ledger.verify()
+
+
+def test_forks_in_the_middle_of_other_threads_charges(tmp_path: Path) -> None:
+    """Without waiting for the threads a fork could copy a locked mutex, or a transaction under way, into the child."""
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1), timeout=60) as ledger:
+        stop = threading.Event()
+        counts = [0, 0, 0]
+
+        def work(number: int) -> None:
+            while not stop.is_set():
+                ledger.charge(PART, "a question", f"thread {number} {counts[number]}")
+                counts[number] += 1
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        children = [fork_and_charge(ledger, f"child {number}") for number in range(20)]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert codes == [0] * 20
+        assert ledger.spent() == PureDP((sum(counts) + 20) * PART.epsilon)
+        assert ledger.answer("child 7") == b"child 7"
+        ledger.verify()
+
+
+def test_a_closed_ledger_does_not_trouble_a_fork(tmp_path: Path) -> None:
+    ledger = SqliteLedger.create(tmp_path / "ledger", Budget.of(1))
+    ledger.close()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
