@@ -7,13 +7,15 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category
 from confide.query import number as arithmetic
+from confide.query.comparison import joined
 from confide.query.expression import number, predicate, scalar
-from confide.query.literal import literal_number
+from confide.query.literal import bare, literal_number
+from confide.query.parse import shown
 from confide.query.question import Arithmetic, Magnitude, Mean, Measure, Measured, Number, Rounded, Spread, Value
 from confide.query.relation import From
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
-from confide.query.tree import Always, Both, Cell, Field, Predicate
+from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span
 from confide.query.tree import Number as RowNumber
 
 _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
@@ -24,6 +26,7 @@ _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
     exp.StddevPop: (False, True),
 }
 _OPERATIONS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
 _MOST_DIGITS = 12
 
 
@@ -36,8 +39,16 @@ class Aggregates:
         self.unit = source.unit
         self.unit_fields = source.unit_fields
         self.always = source.complete and not grouped and not filtered
-        self.cells: list[Cell] = []
-        self.measures: list[Measure] = []
+        self._cells: dict[Cell, int] = {}
+        self._measures: dict[Measure, int] = {}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(self._cells)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return tuple(self._measures)
 
     def value(self, node: exp.Expr) -> Value:
         """Arithmetic on aggregates and constants."""
@@ -46,10 +57,11 @@ class Aggregates:
                 return self.value(node.this)
             case exp.Literal():
                 return Number(literal_number(node))
-            case exp.Neg(this=exp.Literal()):
-                return Number(literal_number(node))
             case exp.Neg():
-                return Arithmetic("-", Number(Fraction(0)), self.value(node.this))
+                inner = self.value(node.this)
+                return (
+                    Number(-inner.value) if isinstance(inner, Number) else Arithmetic("-", Number(Fraction(0)), inner)
+                )
             case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
                 left, right = self.value(node.this), self.value(node.expression)
                 if isinstance(node, exp.Div) and right == Number(Fraction(0)):
@@ -62,9 +74,13 @@ class Aggregates:
                 if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:
                     raise QueryError(f"ROUND takes 0 to {_MOST_DIGITS} digits")
                 return Rounded(self.value(node.this), int(digits))
-            case exp.Nullif() if literal_or_none(node.expression) == 0:
+            case exp.Nullif() if _is_zero(node.expression):
                 # The usual guard of a ratio, SUM(a) / NULLIF(SUM(b), 0): ours has no failing division to guard.
                 return self.value(node.this)
+            case exp.Coalesce() if len(node.expressions) == 1 and _is_zero(node.expressions[0]):
+                return self.value(node.this)  # a released sum is never NULL
+            case exp.Cast() if node.to.this in _REALS:
+                return self.value(node.this)  # released numbers divide as real numbers anyway
             case exp.Filter():
                 return self.aggregate(node.this, predicate(node.expression.this, self.scope))
         return self.aggregate(node, Always(True))
@@ -79,10 +95,8 @@ class Aggregates:
                     raise QueryError("COUNT(DISTINCT x) takes one column")
                 return self._distinct(scalar(node.this.expressions[0], self.scope), where)
             case exp.CountIf():
-                return self._count(_both(where, predicate(node.this, self.scope)))
+                return self._count(joined((where, predicate(node.this, self.scope)), every=True))
             case exp.Count() if not node.expressions:
-                if isinstance(node.this, exp.Literal):
-                    return self._count(where)
                 return Measured(self._known(scalar(node.this, self.scope), where))
             case exp.Sum():
                 return self._sum(number(node.this, self.scope), where)
@@ -136,7 +150,8 @@ class Aggregates:
         _summable(subject)
         span = subject.span
         centre = (span.low + span.high) // 2
-        middle = arithmetic.constant(centre * span.grain)
+        # On the grain of the values: a constant on a finer grain would put the squares on that one.
+        middle = Constant(centre, Span(centre, centre, span.grain, nullable=False))
         centred = arithmetic.subtract(subject, middle)
         radius = max(span.high - centre, centre - span.low)
         squares = self._total(arithmetic.multiply(centred, centred), where, 0, "total of squares")
@@ -158,9 +173,7 @@ class Aggregates:
         return self._measure(label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None, typical)
 
     def _cell(self, cell: Cell) -> int:
-        if cell not in self.cells:
-            self.cells.append(cell)
-        return self.cells.index(cell)
+        return self._cells.setdefault(cell, len(self._cells))
 
     def _measure(
         self,
@@ -172,50 +185,53 @@ class Aggregates:
         typical: Fraction = Fraction(1),
     ) -> int:
         measure = Measure(label, terms, grain, sensitivity.l1, sensitivity.l2_squared, floor, typical)
-        if measure not in self.measures:
-            self.measures.append(measure)
-        return self.measures.index(measure)
+        return self._measures.setdefault(measure, len(self._measures))
+
+    def threshold(self) -> Measure:
+        """Units per key: rows under `unit: row`, distinct unit keys otherwise; one unit touches at most `l1` keys."""
+        stability = self.stability
+        if self.unit is None and stability.rows > 1:
+            raise QueryError(
+                "keys of an undeclared domain are not released through a join that repeats rows; declare the values"
+            )
+        touched = min(stability.groups, stability.rows)
+        if stability.neighbours == "replace-one":
+            touched *= 2
+        place = self._cell(Cell("rows") if self.unit is None else Cell("distinct", self.unit))
+        return Measure("units per key", ((1, place),), Fraction(1), touched, touched, 0, Fraction(1))
 
 
-def threshold_measure(aggregates: Aggregates) -> Measure:
-    """Units per key: rows under `unit: row`, distinct unit keys otherwise; one unit touches at most `l1` keys."""
-    stability = aggregates.stability
-    cell = Cell("rows") if aggregates.unit is None else Cell("distinct", aggregates.unit)
-    touched = min(stability.groups, stability.rows)
-    if stability.neighbours == "replace-one":
-        touched *= 2
-    if cell not in aggregates.cells:
-        aggregates.cells.append(cell)
-    if aggregates.unit is None and stability.rows > 1:
-        raise QueryError(
-            "keys of an undeclared domain are not released through a join that repeats rows; declare the values"
-        )
-    return Measure("units per key", ((1, aggregates.cells.index(cell)),), Fraction(1), touched, touched, 0, Fraction(1))
-
-
-def _both(first: Predicate, second: Predicate) -> Predicate:
-    return second if first == Always(True) else Both((first, second))
+def _is_zero(node: exp.Expr) -> bool:
+    inner = bare(node)
+    return isinstance(inner, exp.Literal) and not inner.is_string and literal_number(inner) == 0
 
 
 def _summable(subject: RowNumber) -> None:
-    if subject.span.date:
+    span = subject.span
+    if span.date:
         raise QueryError("dates are counted, compared and binned, not summed; days between two dates are `a - b`")
-
-
-def literal_or_none(node: exp.Expr) -> Fraction | None:
-    return literal_number(node) if isinstance(node, exp.Literal) and not node.is_string else None
+    arithmetic.span_of(span.low, span.high, span.grain, span.nullable)
 
 
 def _refusal(node: exp.Expr) -> str:
-    shown = node.sql()[:60]
-    if isinstance(node, exp.Column):
-        return f"{shown} is neither in GROUP BY nor inside an aggregate; rows never leave the data"
-    if isinstance(node, exp.Star):
+    what = shown(node)
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        return f"{what} is neither in GROUP BY nor inside an aggregate; rows never leave the data"
+    if isinstance(node, exp.Star | exp.Column):
         return "SELECT * shows rows, which never leave the data; write COUNT(*) or aggregates of columns"
     if isinstance(node, exp.Window):
-        return f"{shown}: window functions are not answered; GROUP BY the partition instead"
+        return f"{what}: window functions are not answered; GROUP BY the partition instead"
     if isinstance(node, exp.Median | exp.Quantile | exp.PercentileCont | exp.ApproxQuantile | exp.Min | exp.Max):
-        return f"{shown}: medians, quantiles and extremes are not answered yet; AVG and STDDEV describe the middle and the spread"
+        return (
+            f"{what}: medians, quantiles and extremes are not answered yet; "
+            "AVG and STDDEV describe the middle and the spread"
+        )
     if isinstance(node, exp.Subquery | exp.Select):
-        return "a subquery stands only in FROM, as one row per unit: FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
-    return f"{shown} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV and arithmetic on them"
+        return (
+            "a subquery stands only in FROM, as one row per unit: "
+            "FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
+        )
+    return (
+        f"{what} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV "
+        "and arithmetic on them"
+    )

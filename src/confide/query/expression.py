@@ -1,4 +1,4 @@
-"""Row expressions: from the parser's nodes to ours, by a short whitelist. The rest is refused, with what works instead."""
+"""Row expressions: from the parser's nodes to ours, by a short whitelist; the rest is refused, with what works."""
 
 from typing import Literal
 
@@ -8,16 +8,27 @@ from confide.errors import QueryError
 from confide.policy import Category, Identifier
 from confide.query import number as arithmetic
 from confide.query.comparison import Operation, compare_field, compare_fields, joined, like, not_a_number
-from confide.query.literal import bare, constant, day, is_literal, is_text_literal
-from confide.query.parse import conjuncts
+from confide.query.literal import bare, constant, day, is_literal, is_text
+from confide.query.parse import conjuncts, shown
 from confide.query.scope import Scope
-from confide.query.tree import Always, Among, Constant, Either, Field, Known, Number, Predicate
+from confide.query.tree import Always, Among, Constant, Field, Known, Number, Predicate
 
-_COMPARISONS: dict[type[exp.Expr], Operation] = {
+COMPARISONS: dict[type[exp.Expr], Operation] = {
     exp.LT: "<", exp.LTE: "<=", exp.EQ: "=", exp.NEQ: "<>", exp.GTE: ">=", exp.GT: ">",
 }  # fmt: skip
-_NEGATED: dict[Operation, Operation] = {"<": ">=", "<=": ">", "=": "<>", "<>": "=", ">=": "<", ">": "<="}
-_FLIPPED: dict[Operation, Operation] = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
+NEGATED: dict[Operation, Operation] = {"<": ">=", "<=": ">", "=": "<>", "<>": "=", ">=": "<", ">": "<="}
+FLIPPED: dict[Operation, Operation] = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
+_MOMENTS = (
+    exp.CurrentDate,
+    exp.CurrentTimestamp,
+    exp.CurrentTime,
+    exp.CurrentDatetime,
+    exp.Localtimestamp,
+    exp.Localtime,
+)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 def number(node: exp.Expr, scope: Scope) -> Number:
@@ -35,7 +46,7 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             return scalar(node.this, scope)
         case exp.Column():
             return scope.field(node)
-        case exp.Literal() | exp.Cast() | exp.Neg(this=exp.Literal()) | exp.Date():
+        case exp.Literal() | exp.Cast() | exp.Date():
             return constant(node)
         case exp.Neg():
             return arithmetic.negate(number(node.this, scope))
@@ -70,10 +81,10 @@ def _quotient(dividend: Number, divisor: Number) -> Number:
         )
     if divisor.index == 0:
         raise QueryError("the query divides by zero")
-    return arithmetic.times(dividend, 1 / (divisor.index * divisor.span.grain))
+    return arithmetic.times(dividend, 1 / arithmetic.value_of(divisor))
 
 
-def _choice(node: exp.Expr, scope: Scope) -> Number:
+def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
     clauses = [node] if isinstance(node, exp.If) else node.args["ifs"]
     subject = None if isinstance(node, exp.If) else node.this
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
@@ -81,11 +92,11 @@ def _choice(node: exp.Expr, scope: Scope) -> Number:
     for clause in clauses:
         condition = exp.EQ(this=subject.copy(), expression=clause.this.copy()) if subject is not None else clause.this
         branches.append((predicate(condition, scope), number(clause.args["true"], scope)))
-    otherwise = None if default is None or isinstance(default, exp.Null) else number(default, scope)
+    otherwise = None if default is None or isinstance(bare(default), exp.Null) else number(default, scope)
     return arithmetic.choice(tuple(branches), otherwise)
 
 
-# --- predicates ---------------------------------------------------------------------------------------------------
+# --- predicates -------------------------------------------------------------------------------------------------------
 
 
 def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
@@ -101,10 +112,11 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
         case exp.Boolean():
             return Always(bool(node.this) != negated)
         case exp.Between():
+            if node.args.get("symmetric"):
+                raise QueryError("BETWEEN SYMMETRIC is not answered; write BETWEEN low AND high")
             low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
             high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-            parts = (predicate(low, scope, negated), predicate(high, scope, negated))
-            return joined(parts, every=not negated)
+            return joined((predicate(low, scope, negated), predicate(high, scope, negated)), every=not negated)
         case exp.In():
             return _among(node, scope, negated)
         case exp.Is():
@@ -112,86 +124,108 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
         case exp.Like() | exp.ILike():
             return like(node, scalar(node.this, scope), negated)
         case exp.Column():
-            field = scope.field(node)
-            if isinstance(field, Field) and isinstance(field.column, Category) and field.column.kind is bool:
-                return Among(field, (not negated,) if (not negated) in field.column.values else ())
-            raise QueryError(f"{node.sql()} is not a condition; write a comparison, for example {node.sql()} > 0")
-    if type(node) in _COMPARISONS:
-        operation = _COMPARISONS[type(node)]
-        return _comparison(_NEGATED[operation] if negated else operation, node.this, node.expression, scope)
+            flag = _flag(node, scope)
+            if flag is None:
+                raise QueryError(f"{shown(node)} is not a condition; write a comparison, for example {shown(node)} > 0")
+            return _flag_is(flag, not negated)
+    if type(node) in COMPARISONS:
+        operation = COMPARISONS[type(node)]
+        return _comparison(NEGATED[operation] if negated else operation, node.this, node.expression, scope)
     raise QueryError(_unknown(node))
 
 
 def _comparison(operation: Operation, left: exp.Expr, right: exp.Expr, scope: Scope) -> Predicate:
-    if is_text_literal(left) and not is_text_literal(right):
-        left, right, operation = right, left, _FLIPPED[operation]
-    if is_text_literal(left):
+    if isinstance(bare(left), exp.Null) or isinstance(bare(right), exp.Null):
+        raise QueryError("nothing equals NULL; write IS NULL or IS NOT NULL")
+    if is_literal(left) and not is_literal(right):
+        left, right, operation = right, left, FLIPPED[operation]
+    if is_text(left):
         raise QueryError("two constants are compared; compare a column")
-    if is_text_literal(right):
-        subject = scalar(left, scope)
-        if isinstance(subject, Field):
-            return compare_field(operation, subject, [right])
-        if subject.span.date:
-            return arithmetic.compare(operation, subject, day(bare(right)))
-        raise QueryError(f"a number is compared with the text {right.sql()[:60]}; write the number without quotes")
-    first, second = (
-        scalar(left, scope) if not is_literal(left) else None,
-        scalar(right, scope) if not is_literal(right) else None,
-    )
+    first = scalar(left, scope)
+    if isinstance(first, Field) and is_literal(right):
+        return compare_field(operation, first, [right])
+    if not isinstance(first, Field) and is_text(right):
+        if first.span.date:
+            return arithmetic.compare(operation, first, day(right))
+        raise QueryError(f"a number is compared with the text {shown(right)}; write the number without quotes")
+    second = scalar(right, scope)
     if isinstance(first, Field) and isinstance(second, Field):
         return compare_fields(operation, first, second)
-    if isinstance(first, Field) and second is None:
-        return compare_field(operation, first, [right])
-    if isinstance(second, Field) and first is None:
-        return compare_field(_FLIPPED[operation], second, [left])
-    return arithmetic.compare(operation, first_number(first, left, scope), first_number(second, right, scope))
+    if isinstance(first, Field) or isinstance(second, Field):
+        raise QueryError(not_a_number(first if isinstance(first, Field) else second))  # type: ignore[arg-type]
+    return arithmetic.compare(operation, first, second)
 
 
-def first_number(bound: Field | Number | None, node: exp.Expr, scope: Scope) -> Number:
-    if isinstance(bound, Field):
-        raise QueryError(not_a_number(bound))
-    return number(node, scope) if bound is None else bound
-
-
-def _among(node: exp.Expr, scope: Scope, negated: bool) -> Predicate:
+def _among(node: exp.In, scope: Scope, negated: bool) -> Predicate:
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         raise QueryError("IN takes a list of constants; join a public table for a longer one")
+    if any(isinstance(bare(option), exp.Null) for option in node.expressions):
+        raise QueryError("nothing equals NULL, so it does not belong into an IN list; write OR x IS NULL")
     subject = scalar(node.this, scope)
     if not node.expressions:
         return Always(negated)
-    if isinstance(subject, Field):
-        return compare_field("<>" if negated else "=", subject, node.expressions)
     operation: Operation = "<>" if negated else "="
-    options = [
-        day(bare(option)) if subject.span.date and is_text_literal(option) else number(option, scope)
-        for option in node.expressions
-    ]
+    if isinstance(subject, Field):
+        return compare_field(operation, subject, node.expressions)
+    options = (
+        day(option) if subject.span.date and is_text(option) else number(option, scope) for option in node.expressions
+    )
     return joined(tuple(arithmetic.compare(operation, subject, option) for option in options), every=negated)
 
 
-def _is(node: exp.Expr, scope: Scope, negated: bool) -> Predicate:
-    if isinstance(node.expression, exp.Null):
+def _is(node: exp.Is, scope: Scope, negated: bool) -> Predicate:
+    wanted = bare(node.expression)
+    if isinstance(wanted, exp.Null):
         subject = scalar(node.this, scope)
         if isinstance(subject, Field) and isinstance(subject.column, Identifier):
             raise QueryError(not_a_number(subject))
+        if not isinstance(subject, Field) and not subject.span.nullable:
+            return Always(negated)
         return Known(subject, negated=not negated)
-    if isinstance(node.expression, exp.Boolean):
-        inner = predicate(node.this, scope)
-        if isinstance(inner, Among) and inner.field.column.kind is bool:  # type: ignore[union-attr]
-            wanted = bool(node.expression.this)
-            if negated:
-                return Either((Among(inner.field, (not wanted,)), Known(inner.field, negated=True)))
-            return Among(inner.field, (wanted,))
-    raise QueryError(f"{node.sql()[:60]}: IS is answered for NULL, NOT NULL, and TRUE or FALSE of a true/false column")
+    flag = _flag(node.this, scope)
+    if isinstance(wanted, exp.Boolean) and flag is not None:
+        if not negated:
+            return _flag_is(flag, bool(wanted.this))
+        return joined((_flag_is(flag, not wanted.this), Known(flag, negated=True)), every=False)
+    raise QueryError(f"{shown(node)}: IS is answered for NULL, NOT NULL, and TRUE or FALSE of a true/false column")
+
+
+def _flag(node: exp.Expr, scope: Scope) -> Field | None:
+    """A column of true and false."""
+    inner = bare(node)
+    field = scope.field(inner) if isinstance(inner, exp.Column) else None
+    if isinstance(field, Field) and isinstance(field.column, Category) and field.column.kind is bool:
+        return field
+    return None
+
+
+def _flag_is(flag: Field, wanted: bool) -> Predicate:
+    assert isinstance(flag.column, Category)
+    return Among(flag, (wanted,) if wanted in flag.column.values else ())
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def _unknown(node: exp.Expr) -> str:
-    what = node.name.upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+    what = node.name.upper()[:60] if isinstance(node, exp.Anonymous) else node.key.upper()
     if isinstance(node, exp.AggFunc):
         return f"{what} stands inside a row expression; an aggregate goes around the whole expression: SUM(a + b)"
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-        return "a subquery stands only in FROM, as one row per unit: FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
+        return (
+            "a subquery stands only in FROM, as one row per unit: "
+            "FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
+        )
+    if isinstance(node, _MOMENTS):
+        return f"{what} would change from day to day; write the date itself, DATE '2024-01-31'"
+    if isinstance(node, exp.Mod | exp.IntDiv):
+        return f"{shown(node)} is not answered, because a row may hold zero there; group with BIN(x, width) instead"
+    if (
+        isinstance(node, exp.Boolean | exp.Not | exp.And | exp.Or | exp.In | exp.Is | exp.Like)
+        or type(node) in COMPARISONS
+    ):
+        return f"{shown(node)} is a condition, not a number; write CASE WHEN {shown(node)} THEN 1 ELSE 0 END"
     return (
-        f"{what} is not answered in a row expression; these are: + - *, / by a constant, ABS, LEAST, GREATEST, COALESCE, CASE, "
-        "comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
+        f"{what} is not answered in a row expression; these are: + - *, / by a constant, ABS, LEAST, GREATEST, "
+        "COALESCE, CASE, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
     )

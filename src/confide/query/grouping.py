@@ -1,5 +1,6 @@
 """GROUP BY: keys whose domain is public before anything is read, or that a private threshold releases."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import floor, prod
 from typing import Literal
@@ -10,7 +11,8 @@ from confide.errors import QueryError
 from confide.policy import Category, Date, Identifier, Text
 from confide.policy import Number as NumberColumn
 from confide.query.expression import number
-from confide.query.literal import literal_number
+from confide.query.literal import bare, literal_number
+from confide.query.parse import shown
 from confide.query.scope import Scope
 from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey
 
@@ -19,24 +21,44 @@ MOST_PLAIN = 10_000
 """A ranged column may be grouped by its plain values when it has at most so many."""
 
 
-def bind_keys(select: exp.Select, scope: Scope) -> tuple[tuple[exp.Expr, ...], tuple[Key, ...]]:
-    """The expressions of GROUP BY, positions and aliases resolved, and the key that each becomes."""
+def bind_keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
+    """The keys of GROUP BY, positions and aliases resolved."""
     clause = select.args.get("group")
     if clause is None:
-        return (), ()
+        return ()
     extras = [name for name, value in clause.args.items() if value and name != "expressions"]
     if extras:
         raise QueryError(f"GROUP BY {extras[0].upper()} is not answered; list the keys")
-    nodes = tuple(_resolve(node, select) for node in clause.expressions)
-    keys = tuple(_key(node, _name(node, select, scope), scope) for node in nodes)
-    if len(set(nodes)) < len(nodes):
-        raise QueryError("GROUP BY names the same key twice")
+    nodes = [_resolve(node, select, scope) for node in clause.expressions]
+    keys: list[Key] = []
+    for node in nodes:
+        key = _key(node, scope)
+        if place_of(key, keys) is not None:
+            raise QueryError(f"GROUP BY names {shown(node)} twice")
+        keys.append(replace(key, name=_name(node, key)))
     groups = prod(size for size in map(key_size, keys) if size is not None)
     if groups > MOST_GROUPS:
         raise QueryError(
             f"the keys make {groups:,} groups, at most {MOST_GROUPS:,} are answered; use wider bins or fewer keys"
         )
-    return nodes, keys
+    return tuple(keys)
+
+
+def find_key(node: exp.Expr, keys: tuple[Key, ...], scope: Scope) -> int | None:
+    """The place of the key that an expression stands for, however it is spelled."""
+    inner = bare(node)
+    if not keys or not ((isinstance(inner, exp.Column) and scope.holds(inner)) or _is_bin(inner)):
+        return None
+    if isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star):
+        subject = scope.field(inner)
+        places = (place for place, key in enumerate(keys) if _subject(key) == subject)
+        return next(places, None)
+    return place_of(_key(inner, scope), keys) if _is_bin(inner) else None
+
+
+def place_of(wanted: Key, keys: tuple[Key, ...] | list[Key]) -> int | None:
+    unnamed = replace(wanted, name="")
+    return next((place for place, key in enumerate(keys) if replace(key, name="") == unnamed), None)
 
 
 def key_size(key: Key) -> int | None:
@@ -49,58 +71,62 @@ def key_size(key: Key) -> int | None:
     return None
 
 
-def _resolve(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    """A position or an alias becomes the expression of the SELECT it stands for."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        place = literal_number(node)
+def _subject(key: Key) -> Field | Number | None:
+    if isinstance(key, BinnedKey):
+        return key.number if key.width == 1 and isinstance(key.number, Reading | Derived) else None
+    return key.field
+
+
+def _is_bin(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "BIN"
+
+
+def _resolve(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
+    """A position, or an alias that is not also a column, becomes the expression of the SELECT it stands for."""
+    inner = bare(node)
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        place = literal_number(inner)
         if place.denominator != 1 or not 1 <= place <= len(select.expressions):
-            raise QueryError(f"GROUP BY {node.name}: the SELECT has {len(select.expressions)} columns")
+            raise QueryError(f"GROUP BY {inner.name}: the SELECT has {len(select.expressions)} columns")
         chosen: exp.Expr = select.expressions[int(place) - 1]
-        return chosen.unalias()
-    if isinstance(node, exp.Column) and not node.table:
+        return bare(chosen.unalias())
+    if isinstance(inner, exp.Column) and not inner.table and not scope.holds(inner):
         for item in select.expressions:
-            if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
-                named: exp.Expr = item.this
-                return named
-    return node.unnest()
+            if isinstance(item, exp.Alias) and item.alias.casefold() == inner.name.casefold():
+                return bare(item.this)
+    return inner
 
 
-def _name(node: exp.Expr, select: exp.Select, scope: Scope) -> str:
-    for item in select.expressions:
-        if item.unalias() == node and isinstance(item, exp.Alias):
-            return item.alias
+def _name(node: exp.Expr, key: Key) -> str:
+    subject = _subject(key)
+    if isinstance(subject, Field | Reading):
+        return subject.name if isinstance(subject, Field) else subject.field.name
     inner = node.find(exp.Column)
-    if inner is None:
-        return "key"
-    subject = scope.field(inner)
-    name = subject.field.name if isinstance(subject, Reading) else subject.name
-    return name if isinstance(node, exp.Column) else f"{name}_bin"
+    name = "key" if inner is None else inner.name
+    return f"{name}_bin" if _is_bin(node) else name
 
 
-def _key(node: exp.Expr, name: str, scope: Scope) -> Key:
-    if isinstance(node, exp.Anonymous) and node.name.upper() == "BIN":
-        return _binned(node, name, scope)
+def _key(node: exp.Expr, scope: Scope) -> Key:
+    if isinstance(node, exp.Anonymous) and _is_bin(node):
+        return _binned(node, scope)
     if not isinstance(node, exp.Column):
-        raise QueryError(
-            f"GROUP BY {node.sql()[:60]} is not answered; group by a declared column or BIN(column, width)"
-        )
+        raise QueryError(f"GROUP BY {shown(node)} is not answered; group by a declared column or BIN(column, width)")
     subject = scope.field(node)
     if isinstance(subject, Reading | Derived):
         steps = subject.span.high - subject.span.low + 1
         if steps > MOST_PLAIN:
             raise QueryError(f"{node.name} has {steps:,} possible values; group by BIN({node.name}, width)")
-        kind: Literal["number", "date"] = "date" if subject.span.date else "number"
-        return BinnedKey(name, subject, subject.span.low, 1, steps, kind)
+        return BinnedKey("", subject, subject.span.low, 1, steps, _kind(subject))
     column = subject.column
     if isinstance(column, Category):
-        return DeclaredKey(name, subject, (*column.values, None) if column.nulls else column.values)
+        return DeclaredKey("", subject, (*column.values, None) if column.nulls else column.values)
     if isinstance(column, Text):
         if scope.policy.budget.pure:
             raise QueryError(
                 f"the values of {column.name} are not public, and a pure budget cannot release them; "
                 "declare its `values` in the policy, or give the budget a delta"
             )
-        return UnknownKey(name, subject)
+        return UnknownKey("", subject)
     if isinstance(column, Identifier):
         raise QueryError(
             f"{column.name} is an id: a group of one unit would show that unit; group by a declared column"
@@ -110,18 +136,24 @@ def _key(node: exp.Expr, name: str, scope: Scope) -> Key:
     )
 
 
-def _binned(node: exp.Anonymous, name: str, scope: Scope) -> Key:
+def _binned(node: exp.Anonymous, scope: Scope) -> Key:
     if not 1 <= len(node.expressions) <= 2:
         raise QueryError("BIN takes a ranged column and a width: BIN(age, 10)")
     subject = number(node.expressions[0], scope)
+    span = subject.span
     width = literal_number(node.expressions[1]) if len(node.expressions) == 2 else _default_width(subject)
-    steps = width / subject.span.grain
+    steps = width / span.grain
     if steps.denominator != 1 or steps < 1:
-        raise QueryError(f"the width {width} of BIN is not a positive multiple of the grain {subject.span.grain}")
+        raise QueryError(f"the width {width} of BIN is not a positive multiple of the grain {span.grain}")
+    if steps > span.high - span.low + 1:
+        raise QueryError(f"the width {width} of BIN is wider than the whole range; use a narrower one, or no GROUP BY")
     step = int(steps)
-    first = floor(Fraction(subject.span.low, step)) * step
-    count = (subject.span.high - first) // step + 1
-    return BinnedKey(name, subject, first, step, count, "date" if subject.span.date else "number")
+    first = floor(Fraction(span.low, step)) * step
+    return BinnedKey("", subject, first, step, (span.high - first) // step + 1, _kind(subject))
+
+
+def _kind(subject: Number) -> Literal["number", "date"]:
+    return "date" if subject.span.date else "number"
 
 
 def _default_width(subject: Number) -> Fraction:
@@ -129,7 +161,3 @@ def _default_width(subject: Number) -> Fraction:
     if isinstance(column, NumberColumn | Date) and column.bins is not None:
         return column.bins
     raise QueryError("BIN needs a width: BIN(age, 10); or declare `bins` for the column in the policy")
-
-
-def key_field(key: Key) -> Field | None:
-    return key.field if isinstance(key, DeclaredKey | UnknownKey) else None

@@ -1,12 +1,13 @@
-"""Arithmetic on bounded integers: each function builds a node whose span follows from its parts by interval arithmetic.
+"""Arithmetic on bounded integers: each function builds a node whose span follows from its parts.
 
-Grids are rational: a sum is brought to the greatest common grain, a product multiplies grains, a constant factor scales the
-grain itself and costs nothing. No operation can overflow, because a span past `WIDEST` is refused before it is built.
+Grids are rational: a sum is brought to the greatest common grain, a product multiplies grains, a constant factor scales
+the grain itself and costs nothing. No operation can overflow: a span past `WIDEST` is refused before it is built.
 """
 
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
+from operator import eq, ge, gt, le, lt, ne
 from typing import Literal
 
 from confide.errors import QueryError
@@ -18,6 +19,7 @@ from confide.query.tree import (
     Compare,
     Constant,
     FirstKnown,
+    Known,
     Number,
     Predicate,
     Scaled,
@@ -27,22 +29,33 @@ from confide.query.tree import (
 WIDEST = 1 << 82
 """Rows (at most 2⁴⁴) times this stays below 2¹²⁶, so an exact 128-bit sum cannot overflow."""
 
+Operation = Literal["<", "<=", "=", "<>", ">=", ">"]
+_FLIPPED: dict[Operation, Operation] = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
+_HOLDS = {"<": lt, "<=": le, "=": eq, "<>": ne, ">=": ge, ">": gt}
+
 
 def constant(value: Fraction) -> Constant:
+    """A number; how large it may be is decided where it is used, since a comparison takes any."""
     grain = Fraction(1, value.denominator)
     return Constant(value.numerator, Span(value.numerator, value.numerator, grain, nullable=False))
+
+
+def value_of(node: Constant) -> Fraction:
+    return node.index * node.span.grain
 
 
 def add(left: Number, right: Number) -> Number:
     if left.span.date or right.span.date:
         raise QueryError("dates are compared, counted and binned, not added; days between two dates are `a - b`")
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return constant(value_of(left) + value_of(right))
     left, right = same_grain(left, right)
     if isinstance(right, Constant):
-        return _scaled(left, 1, right.index)
+        return _shifted(left, right.index)
     if isinstance(left, Constant):
-        return _scaled(right, 1, left.index)
+        return _shifted(right, left.index)
     a, b = left.span, right.span
-    return Combined("add", left, right, _span(a.low + b.low, a.high + b.high, a.grain, a.nullable or b.nullable))
+    return Combined("add", left, right, span_of(a.low + b.low, a.high + b.high, a.grain, a.nullable or b.nullable))
 
 
 def subtract(left: Number, right: Number) -> Number:
@@ -53,32 +66,39 @@ def subtract(left: Number, right: Number) -> Number:
 
 
 def negate(inner: Number) -> Number:
-    _require_number(inner)
-    return _scaled(inner, -1, 0)
+    return times(inner, Fraction(-1))
 
 
 def multiply(left: Number, right: Number) -> Number:
     _require_number(left, right)
     if isinstance(left, Constant):
         left, right = right, left
-    a, b = left.span, right.span
     if isinstance(right, Constant):
-        return times(left, right.index * b.grain)
+        return times(left, value_of(right))
+    a, b = left.span, right.span
     if left == right:
         low = 0 if a.low <= 0 <= a.high else min(a.low**2, a.high**2)
-        return Combined("multiply", left, right, _span(low, a.largest**2, a.grain**2, a.nullable))
+        return Combined("multiply", left, right, span_of(low, a.largest**2, a.grain**2, a.nullable))
     corners = (a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high)
-    span = _span(min(corners), max(corners), a.grain * b.grain, a.nullable or b.nullable)
+    span = span_of(min(corners), max(corners), a.grain * b.grain, a.nullable or b.nullable)
     return Combined("multiply", left, right, span)
 
 
 def times(inner: Number, factor: Fraction) -> Number:
     """A constant factor changes the grain, not the index (but for its sign)."""
     _require_number(inner)
+    if isinstance(inner, Constant):
+        return constant(value_of(inner) * factor)
+    if factor == 0 and not inner.span.nullable:
+        return constant(Fraction(0))
+    span = inner.span
     if factor == 0:
-        return Constant(0, Span(0, 0, Fraction(1), nullable=False)) if not inner.span.nullable else _scaled(inner, 0, 0)
-    signed = inner if factor > 0 else _scaled(inner, -1, 0)
-    return regrain(signed, signed.span.grain * abs(factor))
+        return Scaled(inner, 0, 0, Span(0, 0, span.grain))
+    sign, grain = (1 if factor > 0 else -1), span.grain * abs(factor)
+    low, high = sorted((span.low * sign, span.high * sign))
+    if sign == 1 and grain == span.grain:
+        return inner
+    return Scaled(inner, sign, 0, span_of(low, high, grain, span.nullable))
 
 
 def extreme(operation: Literal["least", "greatest"], left: Number, right: Number) -> Number:
@@ -87,14 +107,16 @@ def extreme(operation: Literal["least", "greatest"], left: Number, right: Number
     # SQL's LEAST and GREATEST pass over NULL where one side is known, so the hull of both sides is what is known.
     low = min(a.low, b.low) if a.nullable or b.nullable else pick(a.low, b.low)
     high = max(a.high, b.high) if a.nullable or b.nullable else pick(a.high, b.high)
-    return Combined(operation, left, right, _span(low, high, a.grain, a.nullable and b.nullable, a.date))
+    return Combined(operation, left, right, span_of(low, high, a.grain, a.nullable and b.nullable, a.date))
 
 
 def absolute(inner: Number) -> Number:
     _require_number(inner)
+    if isinstance(inner, Constant):
+        return constant(abs(value_of(inner)))
     span = inner.span
     low = 0 if span.low <= 0 <= span.high else min(abs(span.low), abs(span.high))
-    return Absolute(inner, _span(low, span.largest, span.grain, span.nullable))
+    return Absolute(inner, span_of(low, span.largest, span.grain, span.nullable))
 
 
 def choice(branches: tuple[tuple[Predicate, Number], ...], otherwise: Number | None) -> Number:
@@ -111,33 +133,28 @@ def first_known(options: tuple[Number, ...]) -> Number:
     return FirstKnown(options, _hull(spans, nullable=all(span.nullable for span in spans)))
 
 
-def compare(operation: Literal["<", "<=", "=", "<>", ">=", ">"], left: Number, right: Number) -> Predicate:
-    """A comparison on one grid. A constant between two grid points is moved to the one that leaves the truth unchanged."""
-    if isinstance(left, Constant) and not isinstance(right, Constant):
-        flipped: dict[str, Literal["<", "<=", "=", "<>", ">=", ">"]] = {
-            "<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>",
-        }  # fmt: skip
-        left, right, operation = right, left, flipped[operation]
-    if isinstance(right, Constant):
-        if left.span.date != right.span.date:
-            same_grain(left, right)
-        grain = left.span.grain
-        place = right.index * right.span.grain / grain
-        if place.denominator != 1:
-            if operation == "=":
-                return Always(False)
-            if operation == "<>":
-                return Compare(
-                    ">=", left, Constant(left.span.low, Span(left.span.low, left.span.low, grain, nullable=False))
-                )
-            operation, index = ("<=", floor(place)) if operation in ("<", "<=") else (">=", ceil(place))
-        else:
-            index = int(place)
-        # Past the ends of the span every comparison has one answer; keeping the constant near the span keeps it small.
-        index = min(max(index, left.span.low - 1), left.span.high + 1)
-        return Compare(operation, left, Constant(index, Span(index, index, grain, nullable=False)))
-    left, right = same_grain(left, right)
-    return Compare(operation, left, right)
+def compare(operation: Operation, left: Number, right: Number) -> Predicate:
+    """A comparison on one grid. A constant between two grid points moves to the one that leaves the truth unchanged."""
+    if left.span.date != right.span.date:
+        same_grain(left, right)
+    if isinstance(left, Constant):
+        if isinstance(right, Constant):
+            return Always(bool(_HOLDS[operation](value_of(left), value_of(right))))
+        left, right, operation = right, left, _FLIPPED[operation]
+    if not isinstance(right, Constant):
+        left, right = same_grain(left, right)
+        return Compare(operation, left, right)
+    place = value_of(right) / left.span.grain
+    index = int(place)
+    if place.denominator != 1:
+        if operation == "=":
+            return Always(False)
+        if operation == "<>":
+            return Known(left, negated=False) if left.span.nullable else Always(True)
+        operation, index = ("<=", floor(place)) if operation in ("<", "<=") else (">=", ceil(place))
+    # Past the ends of the span every comparison has one answer; keeping the constant near the span keeps it small.
+    index = min(max(index, left.span.low - 1), left.span.high + 1)
+    return Compare(operation, left, Constant(index, Span(index, index, left.span.grain, nullable=False)))
 
 
 def same_grain(*numbers: Number) -> tuple[Number, ...]:
@@ -150,12 +167,16 @@ def same_grain(*numbers: Number) -> tuple[Number, ...]:
     return tuple(_on_grain(number, common) for number in numbers)
 
 
-def regrain(number: Number, grain: Fraction) -> Number:
-    """The same index read on another grain: the value is multiplied, the index is not."""
-    if number.span.grain == grain:
-        return number
-    span = number.span
-    return Scaled(number, 1, 0, Span(span.low, span.high, grain, span.nullable))
+def span_of(low: int, high: int, grain: Fraction, nullable: bool, date: bool = False) -> Span:
+    """A span whose sum over all rows is exact in 128 bits."""
+    if max(abs(low), abs(high)) >= WIDEST:
+        reach = max(abs(low), abs(high)) * grain
+        shown = f"{float(reach):.3g}" if reach < 10**300 else "10^300"
+        raise QueryError(
+            f"the expression can reach {shown} in steps of {grain if len(str(grain)) < 40 else 'almost nothing'}, "
+            "too wide for an exact sum; use fewer factors, or a coarser grain in the policy"
+        )
+    return Span(low, high, grain, nullable, date)
 
 
 def _require_number(*numbers: Number) -> None:
@@ -169,34 +190,23 @@ def _as_days(number: Number) -> Number:
 
 
 def _on_grain(number: Number, grain: Fraction) -> Number:
-    factor = number.span.grain / grain
+    factor = int(number.span.grain / grain)
     if factor == 1:
         return number
     span = number.span
-    scaled = _span(span.low * int(factor), span.high * int(factor), grain, span.nullable)
+    scaled = span_of(span.low * factor, span.high * factor, grain, span.nullable)
     if isinstance(number, Constant):
-        return Constant(number.index * int(factor), scaled)
-    return Scaled(number, int(factor), 0, scaled)
+        return Constant(number.index * factor, scaled)
+    return Scaled(number, factor, 0, scaled)
 
 
-def _scaled(inner: Number, factor: int, offset: int) -> Number:
+def _shifted(inner: Number, offset: int) -> Number:
+    if offset == 0:
+        return inner
     span = inner.span
-    ends = (span.low * factor + offset, span.high * factor + offset)
-    if isinstance(inner, Constant):
-        return Constant(ends[0], _span(*ends, span.grain, False))
-    return Scaled(inner, factor, offset, _span(min(ends), max(ends), span.grain, span.nullable))
+    return Scaled(inner, 1, offset, span_of(span.low + offset, span.high + offset, span.grain, span.nullable))
 
 
 def _hull(spans: list[Span], nullable: bool) -> Span:
-    return _span(
-        min(span.low for span in spans), max(span.high for span in spans), spans[0].grain, nullable, spans[0].date
-    )
-
-
-def _span(low: int, high: int, grain: Fraction, nullable: bool, date: bool = False) -> Span:
-    if max(abs(low), abs(high)) >= WIDEST:
-        raise QueryError(
-            f"the expression can reach {float(max(abs(low), abs(high)) * grain):.3g} in steps of {grain}, too wide for an exact sum; "
-            "use fewer factors, or a coarser grain in the policy"
-        )
-    return Span(low, high, grain, nullable, date)
+    low, high = min(span.low for span in spans), max(span.high for span in spans)
+    return span_of(low, high, spans[0].grain, nullable, spans[0].date)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from confide.errors import ParameterError, QueryError
 from confide.query.spelling import nearest
@@ -80,7 +79,7 @@ def _checked(text: str) -> str:
             f"the query has {len(text):,} characters; at most {LONGEST:,} are read. "
             "A long IN list may be a public table instead"
         )
-    if "\x00" in text or not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if "\x00" in text or (not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)):
         raise QueryError("the query holds a NUL or half a character (a lone surrogate); write plain Unicode text")
     return text
 
@@ -100,7 +99,9 @@ def _tokens(text: str, language: Dialect) -> list[Token]:
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise QueryError("more than one statement was given; ask one SELECT at a time")
     if tokens[0].token_type not in _FIRST:
-        raise QueryError(f"only SELECT is answered, not {tokens[0].text.upper()[:40]}; write SELECT COUNT(*) FROM a_table")
+        raise QueryError(
+            f"only SELECT is answered, not {tokens[0].text.upper()[:40]}; write SELECT COUNT(*) FROM a_table"
+        )
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)

@@ -99,7 +99,7 @@ class ValueColumn:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A condition on released numbers; text and keys are compared by equality with constants."""
+    """A condition on released numbers; a key is compared, by = and <>, with a constant as the key is printed."""
 
     operation: Literal["<", "<=", "=", "<>", ">=", ">"]
     left: "Value | KeyColumn"

@@ -1,29 +1,29 @@
-"""FROM and JOIN: which rows a query speaks of, whose they are, and how many of them one unit can change.
-
-A joined row must belong to one unit. Private tables are joined only along declared references, and where both sides name
-their unit the two must agree, so a unit's rows never depend on another unit's.
-"""
+"""FROM: which rows a query speaks of, whose they are, and how many of them one unit can change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from sqlglot import exp
 
-from confide.errors import QueryError
-from confide.policy import Identifier, KeyUnit, Policy
+from confide.errors import ParameterError, QueryError
+from confide.policy import Contribution, Identifier, KeyUnit
+from confide.query.clause import check_inner_clauses, check_subquery
 from confide.query.expression import predicate
-from confide.query.join import bind_join, equal_units, own_unit, plain, table_of
-from confide.query.scope import Catalog, Scope, Source
-from confide.query.tree import Always, Bound, Field, Join, Number, PerUnit, Relation, Scan
+from confide.query.join import bind_join, equal_units, plain, root_of, table_of, unit_of
+from confide.query.parse import shown
+from confide.query.scope import Scope, Source
+from confide.query.tree import Always, Bound, Cell, Derived, Field, Join, PerUnit, Relation, Scan
 from confide.query.unit_aggregate import unit_aggregate
 
 Neighbours = Literal["add-remove", "replace-one"]
+Limits = Mapping[str, tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """A bound FROM clause. `rows` and `groups`: the most rows, and groups they fall into, that one unit can have in it."""
+    """A bound FROM clause. `rows` and `groups`: the most rows one unit can have in it, and groups they fall into."""
 
     relation: Relation
     unit: Field | None
@@ -39,103 +39,102 @@ class From:
     tables: tuple[str, ...]
 
 
-def bind_from(select: exp.Select, scope: Scope, limits: Mapping[str, tuple[Number, Number]]) -> From:
+def bind_from(select: exp.Select, scope: Scope, limits: Limits) -> From:
     """The FROM clause of a query. `limits` are bounds given by the caller for columns of an inner query."""
     clause = select.args.get("from_")
     if clause is None:
         raise QueryError("the query has no FROM; write SELECT COUNT(*) FROM a_table")
-    relation, unit = _first(clause.this, scope, limits, _named_queries(select))
+    named = _named_queries(select)
+    relation, unit, tables = _first(clause.this, scope, limits, named)
+    if named:
+        raise QueryError(
+            f"WITH {next(iter(named))[:60]} is not used in FROM; one inner query is answered, in the first place"
+        )
+    if limits and not isinstance(relation, PerUnit):
+        raise ParameterError(f"bounds are given for {next(iter(limits))}, but there is no inner query that computes it")
     for join in select.args.get("joins") or ():
         relation = bind_join(relation, join, scope, unit)
-    private = [source for source in scope.sources.values() if source.private]
+    private = [source for source in scope.sources if source.private]
     if not private:
         raise QueryError("the query reads public tables only; they need no privacy, read them directly")
+    tables += tuple(source.table.name for source in private if source.table is not None)
     if isinstance(scope.policy.unit, KeyUnit):
-        return _by_key(relation, unit, private, scope)
+        return _by_key(relation, unit, private, scope, tuple(dict.fromkeys(tables)))
     return _by_row(relation, private, scope)
 
 
 def _by_row(relation: Relation, private: list[Source], scope: Scope) -> From:
     if len(private) > 1 or private[0].table is None:
         raise QueryError(
-            "under `unit: row` one row of a private table could change any number of joined rows, so private tables are not "
-            "joined; declare a key as the unit, with references, to join along them"
+            "under `unit: row` one row of a private table could change any number of joined rows, so private tables "
+            "are not joined; declare a key as the unit, with references, to join along them"
         )
     table = private[0].table
     rows, node = 1, relation
-    while isinstance(node, Join):
+    while isinstance(node, Join) and node.right.public:
         columns = tuple(right.name for _, right in node.on)
-        rows *= max(1, scope.catalog.multiplicity(node.right.table, columns)) if node.right.public else 1
+        rows *= max(1, scope.catalog.multiplicity(node.right.table, columns))
         node = node.left
-    if isinstance(node, Scan) and node.public:
-        raise QueryError(f"start from the private table: FROM {table.name} JOIN {node.table}")
+    if not isinstance(node, Scan) or node.public:
+        raise QueryError(f"start from the private table: FROM {table.name} JOIN the public one")
     neighbours: Neighbours = "replace-one" if table.rows == "public" else "add-remove"
     complete = isinstance(relation, Scan)
     return From(relation, None, frozenset(), None, rows, rows, neighbours, complete, (), (table.name,))
 
 
-def _by_key(relation: Relation, unit: Field | None, private: list[Source], scope: Scope) -> From:
+def _by_key(
+    relation: Relation, unit: Field | None, private: list[Source], scope: Scope, tables: tuple[str, ...]
+) -> From:
     policy = scope.policy
     assert isinstance(policy.unit, KeyUnit)
     neighbours: Neighbours = "replace-one" if policy.tables[policy.unit.table].rows == "public" else "add-remove"
-    tables = tuple(source.table.name for source in private if source.table is not None)
     if unit is not None and isinstance(relation, PerUnit):
-        return From(
-            relation, unit, frozenset((unit,)), None, 1, 1, neighbours, False, (), tables or (policy.unit.table,)
-        )
+        return From(relation, unit, frozenset((unit,)), None, 1, 1, neighbours, False, (), tables)
     if unit is None:
         relation, unit = _reach_unit(relation, private, scope)
-    limits = [source.table.at_most for source in private if source.table is not None]
+    limits = [source.table.at_most if source.table is not None else Contribution() for source in private]
     rows, groups = max(limit.rows for limit in limits), max(limit.groups for limit in limits)
+    # Every column takes part in the order of a unit's rows, so that rows that tie are the same to every query.
     order_by = tuple(
-        Field(source.alias, column)
-        for source in sorted(scope.sources.values(), key=lambda source: source.alias)
+        Field(source.name, column)
+        for source in sorted(scope.sources, key=lambda source: source.label)
         for _, column in sorted(source.columns.items())
     )
-    equal = frozenset(equal_units(relation, unit))
+    equal = equal_units(relation, unit)
     return From(relation, unit, equal, Bound(unit, rows, groups), rows, groups, neighbours, False, order_by, tables)
 
 
 def _reach_unit(relation: Relation, private: list[Source], scope: Scope) -> tuple[Relation, Field]:
     """The column that says whose row it is; a chain of references is joined as far as it is needed."""
-    for source in private:
-        unit = own_unit(source, scope.policy)
-        if unit is not None:
-            return relation, unit
-    table = private[0].table
-    assert table is not None
-    alias = private[0].alias
-    for place, step in enumerate(scope.policy.unit_path(table.name)):
-        assert isinstance(scope.policy.unit, KeyUnit)
-        if step.to_table == scope.policy.unit.table:
-            return relation, Field(alias, scope.policy.tables[step.table].columns[step.column])
-        target = scope.policy.tables[step.to_table]
-        link = f"unit_{place}"
-        scope.add_table(target.name, link)
-        on = (
-            (
-                Field(alias, scope.policy.tables[step.table].columns[step.column]),
-                Field(link, target.columns[step.to_column]),
-            ),
-        )
-        relation, alias = Join(relation, Scan(target.name, link, public=False), on, optional=False), link
-    raise QueryError(f"no chain of references leads from {table.name} to the unit")
+    unit = unit_of(private, scope)
+    if unit is not None:
+        return relation, unit
+    policy, owner = scope.policy, root_of(private)
+    assert owner.table is not None
+    assert isinstance(policy.unit, KeyUnit)
+    for step in policy.unit_path(owner.table.name):
+        field = owner.field(step.column)
+        if step.to_table == policy.unit.table:
+            return relation, field
+        owner = scope.add_link(step.to_table)
+        scan = Scan(step.to_table, owner.name, public=False)
+        relation = Join(relation, scan, ((field, owner.field(step.to_column)),), optional=False)
+    raise QueryError(f"no chain of references leads from {owner.label} to the unit")
 
 
 def _first(
-    node: exp.Expr, scope: Scope, limits: Mapping[str, tuple[Number, Number]], named: Mapping[str, exp.Select]
-) -> tuple[Relation, Field | None]:
-    if isinstance(node, exp.Table) and node.name in named:
-        node = exp.Subquery(
-            this=named[node.name].copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias_or_name))
-        )
+    node: exp.Expr, scope: Scope, limits: Limits, named: dict[str, exp.Select]
+) -> tuple[Relation, Field | None, tuple[str, ...]]:
+    if isinstance(node, exp.Table) and not node.args.get("db"):
+        inner = named.pop(node.name.casefold(), None)
+        if inner is not None:
+            name = exp.TableAlias(this=exp.to_identifier(node.alias_or_name))
+            node = exp.Subquery(this=inner.copy(), alias=name)
     if isinstance(node, exp.Subquery):
-        per_unit = bind_per_unit(node, scope.policy, scope.catalog, limits)
-        scope.add_derived(per_unit.source, per_unit.unit, [(name, span) for name, _, span in per_unit.columns])
-        return per_unit, Field(per_unit.source, Identifier(per_unit.unit.name))
+        return _per_unit(node, scope, limits)
     source = table_of(node, scope)
     assert source.table is not None
-    return Scan(source.table.name, source.alias, source.table.public), None
+    return Scan(source.table.name, source.name, source.table.public), None, ()
 
 
 def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
@@ -143,54 +142,82 @@ def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
     if clause is None:
         return {}
     if clause.args.get("recursive"):
-        raise QueryError("recursive queries are not answered")
-    named = {}
+        raise QueryError("recursive queries are not answered; ask each level by itself")
+    named: dict[str, exp.Select] = {}
     for item in clause.expressions:
         if not isinstance(item.this, exp.Select) or item.args.get("scalar") or item.args["alias"].args.get("columns"):
             raise QueryError("WITH takes a plain query: WITH t AS (SELECT key, SUM(x) AS total FROM ... GROUP BY key)")
-        named[item.alias] = item.this
+        if item.alias.casefold() in named:
+            raise QueryError(f"WITH names {item.alias[:60]} twice")
+        named[item.alias.casefold()] = item.this
     return named
 
 
-# --- one row per unit ---------------------------------------------------------------------------------------------
+# --- one row per unit -------------------------------------------------------------------------------------------------
 
 
-def bind_per_unit(
-    node: exp.Subquery, policy: Policy, catalog: Catalog, limits: Mapping[str, tuple[Number, Number]]
-) -> PerUnit:
+def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit, Field, tuple[str, ...]]:
     """`(SELECT key, SUM(x) AS total FROM ... WHERE ... GROUP BY key) AS t`: aggregates of each unit's own rows."""
     select, alias = node.this, node.alias or "per_unit"
-    if not isinstance(policy.unit, KeyUnit):
+    if not isinstance(scope.policy.unit, KeyUnit):
         raise QueryError(
             "an inner query sums the rows of each unit, and under `unit: row` each unit has one row; ask directly"
         )
+    check_subquery(node)
     if not isinstance(select, exp.Select):
         raise QueryError("FROM (...) takes SELECT key, SUM(x) AS total FROM a_table GROUP BY key")
-    for clause in ("having", "order", "limit", "offset", "distinct", "qualify", "windows", "with_"):
-        if select.args.get(clause):
-            raise QueryError(
-                f"{clause.strip('_').upper()} is not answered in an inner query; put conditions into its WHERE"
-            )
-    scope = Scope(policy, catalog)
-    source = bind_from(select, scope, {})
-    if isinstance(source.relation, PerUnit):
+    check_inner_clauses(select)
+    inner = Scope(scope.policy, scope.catalog, scope.names)
+    source = bind_from(select, inner, {})
+    if source.bound is None or source.unit is None:
         raise QueryError("inner queries go one level deep")
-    assert source.unit is not None
     where = select.args.get("where")
-    condition = predicate(where.this, scope) if where is not None else Always(True)
-    groups = select.args["group"].expressions if select.args.get("group") else []
-    named = [plain(scope.field(group)) if isinstance(group, exp.Column) else None for group in groups]
-    unit_fields = source.unit_fields
-    if len(named) != 1 or named[0] not in unit_fields:
+    condition = predicate(where.this, inner) if where is not None else Always(True)
+    _check_groups(select, inner, source)
+    name = scope.next_name()
+    key, columns = _columns(select, inner, source, limits, name)
+    unit = Identifier(source.unit.name)
+    scope.add_derived(
+        alias, name, None if key is None else (key, unit), ((own, derived) for own, derived, _ in columns)
+    )
+    parts = tuple((derived.name, cell, derived.span) for _, derived, cell in columns)
+    return PerUnit(source.relation, condition, source.unit, parts, name), Field(name, unit), source.tables
+
+
+def _check_groups(select: exp.Select, inner: Scope, source: From) -> None:
+    group = select.args.get("group")
+    nodes = [node.unnest() for node in group.expressions] if group is not None else []
+    extras = group is not None and any(value for name, value in group.args.items() if name != "expressions")
+    fields = [inner.find(node) if isinstance(node, exp.Column) else None for node in nodes]
+    if extras or len(fields) != 1 or fields[0] not in source.unit_fields:
+        assert source.unit is not None
         raise QueryError(f"an inner query has one row per unit: GROUP BY {source.unit.name}")
-    columns = []
+
+
+def _columns(
+    select: exp.Select, inner: Scope, source: From, limits: Limits, name: str
+) -> tuple[str | None, list[tuple[str, Derived, Cell]]]:
+    """The name under which the unit's key is shown, if it is; and the aggregates under theirs."""
+    assert source.unit is not None
+    key: str | None = None
+    columns: list[tuple[str, Derived, Cell]] = []
     for item in select.expressions:
-        inner = item.unalias()
-        if isinstance(inner, exp.Column):
-            if plain(scope.field(inner)) not in unit_fields:
-                raise QueryError(f"the inner SELECT holds {source.unit.name} and aggregates, not {inner.sql()[:60]}")
+        node = item.unalias().unnest()
+        if isinstance(node, exp.Column):
+            field = plain(inner.find(node))
+            if field not in source.unit_fields or key is not None:
+                raise QueryError(f"the inner SELECT holds {source.unit.name} once and aggregates, not {shown(node)}")
+            key = item.alias or field.name
             continue
         if not item.alias:
-            raise QueryError(f"give {item.sql()[:60]} a name in the inner query: ... AS total")
-        columns.append((item.alias, *unit_aggregate(inner, scope, source.rows, limits.get(item.alias))))
-    return PerUnit(source.relation, condition, source.unit, tuple(columns), alias)
+            raise QueryError(f"give {shown(item)} a name in the inner query: {shown(item)} AS total")
+        cell, span = unit_aggregate(node, inner, source.rows, limits.get(item.alias), item.alias)
+        # The space keeps it apart from the unit's own column, whatever that is called.
+        columns.append((item.alias, Derived(name, f"{source.unit.name} {len(columns)}", span), cell))
+    names = [own.casefold() for own, _, _ in columns] + ([key.casefold()] if key is not None else [])
+    if len(set(names)) < len(names):
+        raise QueryError("two columns of the inner query have one name; give one another with AS")
+    unknown = [given for given in limits if given not in {own for own, _, _ in columns}]
+    if unknown:
+        raise ParameterError(f"bounds are given for {unknown[0]}, which the inner query does not compute")
+    return key, columns

@@ -1,7 +1,7 @@
 """Names: which tables and columns a query may speak of, and what is publicly known of each.
 
-Inside our tree a table is called s0, s1, ... in the order of the query, whatever its alias: the analyst's words stay out of
-the SQL that is sent, and two queries that differ in aliases alone are one question.
+Inside our tree a table is called s0, s1, ... in the order of the query, whatever its alias: the analyst's words stay
+out of the SQL that is sent, and two queries that differ in aliases alone are one question.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,6 +39,7 @@ class Source:
     """A table, or a per-unit inner query: `alias` in the query, `name` in our tree.
 
     `optional`: a LEFT JOIN may leave it out of a row. `parent`: the source whose row says whose row this is.
+    `hidden`: the query does not name it; it is there because the way to the unit leads through it.
     """
 
     alias: str
@@ -48,6 +49,7 @@ class Source:
     derived: Mapping[str, Derived]
     optional: bool = False
     parent: str | None = None
+    hidden: bool = False
 
     @property
     def private(self) -> bool:
@@ -68,9 +70,7 @@ class Source:
             for own, column in self.columns.items()
             if (own if exact else own.casefold()) == wanted
         ]
-        return fields + [
-            column for own, column in self.derived.items() if (own if exact else own.casefold()) == wanted
-        ]
+        return fields + [column for own, column in self.derived.items() if (own if exact else own.casefold()) == wanted]
 
 
 class Scope:
@@ -83,6 +83,14 @@ class Scope:
         self.sources: list[Source] = []
         self.merged: dict[str, Field] = {}
         """Columns of USING: one name for the equal columns of both sides."""
+
+    def add_link(self, table: str) -> Source:
+        """A table on the way to the unit that the query does not name."""
+        source = Source(
+            "", self.next_name(), self.policy.tables[table], self.policy.tables[table].columns, {}, hidden=True
+        )
+        self.sources.append(source)
+        return source
 
     def add_table(self, name: str, alias: str) -> Source:
         known = {table.casefold(): table for table in self.policy.tables}
@@ -128,11 +136,11 @@ class Scope:
 
     def find(self, node: exp.Column) -> Field | Derived:
         name, qualifier = node.name, node.table
-        sources = self.sources
+        sources = [source for source in self.sources if not source.hidden]
         if qualifier:
             sources = [source for source in sources if source.alias.casefold() == qualifier.casefold()]
             if not sources:
-                aliases = [source.alias for source in self.sources]
+                aliases = [source.alias for source in self.sources if not source.hidden]
                 raise QueryError(f"there is no table {qualifier[:60]} here; {nearest(qualifier, aliases, 'there are')}")
         elif name.casefold() in self.merged:
             return self.merged[name.casefold()]
@@ -147,7 +155,9 @@ class Scope:
 
     def holds(self, node: exp.Column) -> bool:
         """Whether the name is a column of the sources, rather than an alias of the SELECT."""
-        return node.name.casefold() in self.merged or any(source.matches(node.name) for source in self.sources)
+        return node.name.casefold() in self.merged or any(
+            source.matches(node.name) for source in self.sources if not source.hidden
+        )
 
     def own_unit(self, source: Source) -> Field | None:
         """The column of this source that holds the unit's key itself, if it has one."""

@@ -1,7 +1,7 @@
 """How much one unit can change a measure. The only place where sensitivities are computed.
 
-A unit has at most `rows` rows in the relation, each adding a value in [low, high] (or nothing, if `optional`) to one group.
-Add-remove: a unit comes or goes. Replace-one: a unit's rows become another's, so two groups may change at once.
+A unit has at most `rows` rows in the relation, each adding a value in [low, high] (or nothing, if `optional`) to one
+group. Add-remove: a unit comes or goes. Replace-one: a unit's rows become another's, so two groups may change at once.
 """
 
 from dataclasses import dataclass
@@ -29,8 +29,10 @@ def of_total(low: int, high: int, optional: bool, stability: Stability) -> Sensi
     """A sum over rows of values in [low, high].
 
     Add-remove: L1 ≤ rows × M with M = max(|low|, |high|), and L2 ≤ L1, reached when all rows fall into one group.
-    Replace-one: within one group a row's value moves by at most high − low (0 counted in if it may be absent); across two
-    groups by M in each. With r rows both scale by r, so L1 ≤ r·max(w, 2M) and L2² ≤ r²·max(w², 2M²); without groups r·w.
+    Replace-one: what a unit adds is rows × a point of the hull of the vectors value × group, and the norm of a
+    difference is convex, so it is largest between two corners: within one group a value moves by w = high − low (with
+    0 counted in if a row may be absent), across two groups by M in each. So L1 ≤ rows × max(w, 2M) and
+    L2² ≤ rows² × max(w², 2M²); without groups both are rows × w.
     """
     rows, largest = stability.rows, max(abs(low), abs(high))
     if stability.neighbours == "add-remove":
@@ -42,12 +44,12 @@ def of_total(low: int, high: int, optional: bool, stability: Stability) -> Sensi
 
 
 def of_distinct(values: int | None, per_unit: int | None, stability: Stability) -> Sensitivity:
-    """A number of distinct values. `values`: how many there are in all; `per_unit`: how many one unit can have in a group.
+    """A number of distinct values: `values` there are in all, `per_unit` one unit can have in a group.
 
-    Add-remove: a unit's rows add at most one value each, so L1 ≤ rows, and in one group at most min(rows, values). If a unit
-    has only one value (its own key), it adds at most 1 in each of its groups: L1 ≤ groups, L2² ≤ groups.
-    Replace-one: the old rows take away and the new rows add; in one group the difference of two numbers in [0, m] is at most
-    m, over several groups both happen: twice.
+    Add-remove: a unit's rows add at most one value each, so L1 ≤ rows, and in one group at most min(rows, values). If
+    a unit has only one value (its own key), it adds at most 1 in each of its groups: L1 ≤ groups, L2² ≤ groups.
+    Replace-one: the old rows take away and the new rows add; in one group the difference of two numbers in [0, m] is at
+    most m, over several groups both happen: twice.
     """
     rows = stability.rows
     in_group = min(count for count in (rows, values, per_unit) if count is not None)
@@ -56,6 +58,5 @@ def of_distinct(values: int | None, per_unit: int | None, stability: Stability) 
     # Σ c_i² with Σ c_i ≤ l1 and every c_i ≤ in_group is at most in_group × l1.
     l2_squared = in_group * l1
     if stability.neighbours == "replace-one" and stability.grouped:
-        # The change in a group is a difference of two numbers in [0, in_group], so it is at most in_group in magnitude.
         return Sensitivity(2 * l1, 2 * l2_squared)
     return Sensitivity(l1, l2_squared)

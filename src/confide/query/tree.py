@@ -1,8 +1,8 @@
-"""The tree that a checked query becomes: our own nodes, public facts only, nothing of the analyst's text but its constants.
+"""The tree that a checked query becomes: our own nodes, nothing of the analyst's text but its constants.
 
-Numbers are integers on a public grid: a node with grain g stands for index × g, and its bounds are bounds of the index. Every
-node is total: it has a value (or NULL) for every row, so no row can raise. Predicates hold no negation (it was pushed to the
-leaves), so a leaf may be false where SQL says unknown and the rows that pass are the same.
+Numbers are integers on a public grid: a node with grain g stands for index × g, and its bounds are bounds of the
+index. Every node is total: it has a value (or NULL) for every row, so no row can raise. Predicates hold no negation (it
+was pushed to the leaves), so a leaf may be false where SQL says unknown and the rows that pass are the same.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,145 @@
+"""HAVING and ORDER BY: conditions and orders on released numbers. They see measures and keys, never rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Literal
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.query.aggregate import Aggregates
+from confide.query.comparison import Operation, declared
+from confide.query.expression import COMPARISONS, FLIPPED, NEGATED
+from confide.query.grouping import find_key
+from confide.query.literal import bare, is_literal, is_text, literal_number, text
+from confide.query.parse import conjuncts, shown
+from confide.query.question import Comparison, Condition, Every, KeyColumn, Order, Some, Value, ValueColumn
+from confide.query.scope import Scope
+from confide.query.spelling import nearest
+from confide.query.tree import BinnedKey, DeclaredKey, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The columns of a result, and what may be said of them."""
+
+    items: Sequence[exp.Expr]
+    columns: tuple[KeyColumn | ValueColumn, ...]
+    keys: tuple[Key, ...]
+    aggregates: Aggregates
+    scope: Scope
+
+    def order(self, item: exp.Ordered, dialect: str) -> Order:
+        node = item.this
+        if item.args.get("nulls_first") and dialect == "duckdb":
+            raise QueryError("NULLS FIRST is not answered: a key that is NULL comes last")
+        if item.args.get("with_fill"):
+            raise QueryError("ORDER BY ... WITH FILL is not answered; all declared keys are in the result anyway")
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = literal_number(node)
+            if place.denominator != 1 or not 1 <= place <= len(self.columns):
+                raise QueryError(f"ORDER BY {node.name}: the SELECT has {len(self.columns)} columns")
+            return Order(_content(self.columns[int(place) - 1]), bool(item.args.get("desc")))
+        if is_literal(node):
+            raise QueryError(f"ORDER BY {shown(node)} is a constant; name a column of the result")
+        return Order(self._subject(node), bool(item.args.get("desc")))
+
+    def condition(self, node: exp.Expr, negated: bool = False) -> Condition:
+        node = bare(node)
+        match node:
+            case exp.Not():
+                return self.condition(node.this, not negated)
+            case exp.And() | exp.Or():
+                parts = tuple(self.condition(part, negated) for part in conjuncts(node))
+                return Every(parts) if isinstance(node, exp.And) != negated else Some(parts)
+            case exp.Between() if not node.args.get("symmetric"):
+                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
+                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
+                parts = (self.condition(low, negated), self.condition(high, negated))
+                return Some(parts) if negated else Every(parts)
+            case exp.In() if node.expressions and not node.args.get("query"):
+                each = (exp.EQ(this=node.this.copy(), expression=option.copy()) for option in node.expressions)
+                parts = tuple(self.condition(part, negated) for part in each)
+                return Every(parts) if negated else Some(parts)
+        if type(node) not in COMPARISONS:
+            raise QueryError(f"HAVING {shown(node)} is not answered; compare aggregates with numbers")
+        operation, left, right = COMPARISONS[type(node)], node.this, node.expression
+        if is_literal(left) and not is_literal(right):
+            operation, left, right = FLIPPED[operation], right, left
+        return self._comparison(NEGATED[operation] if negated else operation, left, right)
+
+    def _comparison(self, operation: Operation, left: exp.Expr, right: exp.Expr) -> Comparison:
+        subject = self._subject(left)
+        if isinstance(subject, KeyColumn):
+            return Comparison(operation, subject, _key_constant(self.keys[subject.key], operation, right))
+        if is_text(right):
+            raise QueryError(f"HAVING compares a number with the text {shown(right)}; write the number without quotes")
+        other = self._subject(right)
+        if isinstance(other, KeyColumn):
+            raise QueryError(f"HAVING {shown(left)}, {shown(right)}: a key is compared with a constant")
+        return Comparison(operation, subject, other)
+
+    def _subject(self, node: exp.Expr) -> Value | KeyColumn:
+        """A column of the result by its name, a key, or an expression of aggregates."""
+        node = bare(node)
+        if isinstance(node, exp.Column):
+            named = self._named(node)
+            if named is not None:
+                return named
+        place = find_key(node, self.keys, self.scope)
+        if place is not None:
+            return KeyColumn(self.keys[place].name, place)
+        if isinstance(node, exp.Column):
+            names = [column.name for column in self.columns]
+            raise QueryError(f"{shown(node)} is not a column of the result; {nearest(node.name, names, 'it has')}")
+        return self.aggregates.value(self._expanded(node))
+
+    def _named(self, node: exp.Column) -> Value | KeyColumn | None:
+        if node.table:
+            return None
+        found = (column for column in self.columns if column.name.casefold() == node.name.casefold())
+        column = next(found, None)
+        return None if column is None else _content(column)
+
+    def _expanded(self, node: exp.Expr) -> exp.Expr:
+        """Aliases inside an expression become what they stand for, unless they are inside an aggregate."""
+        aliases = {item.alias.casefold(): item.this for item in self.items if isinstance(item, exp.Alias)}
+
+        def replaced(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Column) and not part.table and part.find_ancestor(exp.AggFunc) is None:
+                named = aliases.get(part.name.casefold())
+                return part if named is None else exp.Paren(this=named.copy())
+            return part
+
+        return node.copy().transform(replaced)
+
+
+def _content(column: KeyColumn | ValueColumn) -> Value | KeyColumn:
+    return column if isinstance(column, KeyColumn) else column.value
+
+
+def _key_constant(key: Key, operation: Operation, node: exp.Expr) -> str | bool:
+    """The constant a key is compared with, as the key is printed."""
+    if operation not in ("=", "<>") or (not is_literal(node) and not isinstance(bare(node), exp.Cast)):
+        raise QueryError("HAVING compares a key with = or <> and a constant; put other conditions on keys into WHERE")
+    if isinstance(key, DeclaredKey):
+        column = key.field.column
+        value = declared(column, node)  # type: ignore[arg-type]
+        return value if isinstance(value, bool) else str(value)
+    if not isinstance(key, BinnedKey):
+        return text(node)
+    return _printed(node, key.kind)
+
+
+def _printed(node: exp.Expr, kind: Literal["number", "date"]) -> str:
+    if kind == "date":
+        inner = bare(node)
+        written = text(inner.this if isinstance(inner, exp.Cast) else inner)
+        try:
+            return date.fromisoformat(written).isoformat()
+        except ValueError:
+            raise QueryError(f"'{written[:40]}' is not a date; write DATE '2024-01-31'") from None
+    value: Fraction = literal_number(node)
+    return str(int(value)) if value.denominator == 1 else str(float(value))
