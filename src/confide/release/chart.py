@@ -37,7 +37,7 @@ def error_bars(answer: "Answer") -> Any:
             for field, kind in (("group", "N"), ("estimate", "Q"), ("low", "Q"), ("high", "Q"))
         ]
         scale = alt.Scale(zero=False)
-        bars = base.mark_errorbar(ticks=True).encode(
+        bars = base.mark_errorbar(ticks=alt.MarkConfig(size=12)).encode(
             y=alt.Y("low:Q", title=column.name, scale=scale), y2=alt.Y2("high:Q"), tooltip=tooltip
         )
         points = base.mark_point(filled=True, size=50).encode(y=alt.Y("estimate:Q", scale=scale), tooltip=tooltip)

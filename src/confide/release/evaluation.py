@@ -6,7 +6,7 @@ whose confidences add up to it (Bonferroni).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, lcm
 from typing import Any
@@ -35,12 +35,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A column of numbers, each inside its interval. `whole`: they are integers."""
+    """A column of numbers, each inside its interval. `whole`: integers. `empty`: where the group may be empty."""
 
     values: Array
     low: Array
     high: Array
     whole: bool = False
+    empty: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,12 @@ class Evaluator:
         total: Array = np.zeros(groups, dtype=object)
         for (measurement, _, _), factor in zip(terms, whole, strict=True):
             total = total + measurement.values.astype(object) * factor
+        floor = self._floor(coefficients, constant)
+        if scale == 1 and constant.denominator == 1 and half.denominator == 1:
+            return _whole(total + int(constant), int(half), floor)
         values = np.array([float(index * scale + constant) for index in total])
         low = np.array([float((index - half) * scale + constant) for index in total])
         high = np.array([float((index + half) * scale + constant) for index in total])
-        floor = self._floor(coefficients, constant)
         return _inside(values, np.maximum(low, floor), np.maximum(high, floor))
 
     def _single(self, measurement: Measurement, coefficient: Fraction, measure: Measure, confidence: float) -> Estimate:
@@ -140,10 +143,12 @@ class Evaluator:
         estimates = ratio_estimates(total.values, count.values, intervals, denominator_nonnegative=True)
         grain, shift = float(value.grain), float(value.centre * value.grain)
         ends = float(value.low * value.grain), float(value.high * value.grain)
-        middle, least, most = (
-            np.clip(part * grain + shift, *ends) for part in (estimates, intervals.low, intervals.high)
-        )
-        return _inside(middle, least, most)
+        parts = (estimates, intervals.low, intervals.high)
+        middle, least, most = (np.clip(part * grain + shift, *ends) for part in parts)
+        # A group that may be empty may have any mean.
+        empty = np.asarray(count.values <= count.law.upper(confidence), dtype=bool)
+        whole = _inside(middle, np.where(empty, ends[0], least), np.where(empty, ends[1], most))
+        return replace(whole, empty=empty)
 
     def _spread(self, value: Spread, confidence: float) -> Estimate:
         count, total, squares = (self.measurements[place] for place in (value.count, value.total, value.squares))
@@ -154,7 +159,8 @@ class Evaluator:
         if value.root:
             intervals, estimates = deviation_intervals(intervals), np.sqrt(estimates)
         grain = float(value.grain if value.root else value.grain**2)
-        return _inside(estimates * grain, intervals.low * grain, intervals.high * grain)
+        empty = np.asarray(count.values <= int(value.sample) + count.law.upper(confidence), dtype=bool)
+        return replace(_inside(estimates * grain, intervals.low * grain, intervals.high * grain), empty=empty)
 
     def _ratio(self, value: Arithmetic, confidence: float) -> Estimate | None:
         """scale × A / B for two different measures, by the joint law of their noise."""
@@ -241,6 +247,14 @@ def _inside(values: Array, low: Array, high: Array) -> Estimate:
             np.isfinite(values), values, np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
         )
         return Estimate(np.minimum(np.maximum(defined, low), high), low, high)
+
+
+def _whole(values: Array, half: int, floor: float) -> Estimate:
+    """Integers stay integers; what is below what is possible moves up to it."""
+    least = None if floor == -inf else int(floor)
+    parts = (values, values - half, values + half)
+    middle, low, high = (part if least is None else np.maximum(part, least) for part in parts)
+    return Estimate(middle, low, high, whole=True)
 
 
 def _rounded(inner: Estimate, digits: int) -> Estimate:

@@ -116,7 +116,11 @@ def plan_table(plan: "Plan") -> Any:
 
 
 def plan_lines(plan: "Plan") -> list[str]:
-    shape = f"{plan.groups:,} groups" if plan.groups is not None else "as many groups as a private threshold releases"
+    shape = (
+        f"{plan.groups:,} group{'s' * (plan.groups != 1)}"
+        if plan.groups is not None
+        else "as many groups as a private threshold releases"
+    )
     lines = [f"cost {plan.cost} · {shape} · confidence {plan.confidence:.4g} · protects one {_unit(plan.unit)}"]
     lines += plan.notes
     if not plan.affordable:

@@ -68,7 +68,8 @@ class Table:
         )
         kind = "integer" if estimate.whole else "number"
         name = self._mechanism(column.value)
-        return ValueColumn(column.name, kind, values, low, high, name, "always")  # type: ignore[arg-type]
+        note = _note(estimate, rows)
+        return ValueColumn(column.name, kind, values, low, high, name, "always", note)  # type: ignore[arg-type]
 
     def _mechanism(self, value: Value) -> str:
         names = list(dict.fromkeys(self.mechanisms[place] for place in sorted(measures_of(value))))
@@ -105,6 +106,16 @@ class Table:
                 assert not isinstance(right, str | bool)
                 first, second = self.estimate(left).values.astype(float), self.estimate(right).values.astype(float)
                 return np.broadcast_to(holds(first, second), (self.groups,))
+
+
+def _note(estimate: Estimate, rows: list[int]) -> str:
+    """Says where an interval is no more than what was known before."""
+    wide = 0 if estimate.empty is None else int(sum(bool(estimate.empty[row]) for row in rows))
+    if not wide:
+        return ""
+    if len(rows) == 1:
+        return "the group may be empty, so the interval is the whole range"
+    return f"{wide} of {len(rows)} groups may be empty; their intervals are the whole range"
 
 
 def _spelled(key: Key, place: Any) -> Any:
