@@ -30,7 +30,7 @@ COARSE_STEPS: Final = 130  # and by at most 2 % up to 27 times
 CELLS: Final = 256  # cells of |Y|
 HALVINGS: Final = 11
 ROUNDING: Final = 2.0**-49  # covers each handful of double operations below
-CHUNK: Final = 1 << 17
+CHUNK: Final = 1 << 13  # small enough for numpy to reuse its memory
 SMALLEST_TABULATED: Final = 1e-9  # for rarer misses the two noises are bounded one by one
 
 AnyIntegers = NDArray[Any]

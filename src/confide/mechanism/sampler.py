@@ -31,7 +31,7 @@ from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace, Law, NoNois
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.table import Table, table
 
-BLOCK: Final = 1 << 17
+BLOCK: Final = 1 << 16
 WIDE_BITS: Final = 48  # from this many bits below the leading digit on, draws are Python integers
 DIGIT_BITS: Final = 11
 DIRECT_SCALE: Final = 16

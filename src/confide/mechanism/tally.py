@@ -1,0 +1,134 @@
+"""What a statistic is computed from: distinct values with their counts, or buckets with counts and sums. Never rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Domain = tuple[int, int]
+Neighbours = Literal["add-remove", "replace-one"]
+"""`add-remove`: rows come or go, and their number is private. `replace-one`: rows change their values, and their number
+is public. A filter or a group makes the number of its rows private even where that of the table is public: a row that is
+replaced may leave it. Such a relation is `add-remove` with twice the rows per unit.
+"""
+
+REACH: Final = 2**62 - 1
+"""An unbounded domain ends here on both sides, so that it has fewer than 2^63 values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Distinct values in increasing order, each with the number of rows that have it."""
+
+    values: Integers
+    counts: Integers
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.counts.dtype != np.int64:
+            raise TypeError("a tally holds 64-bit integers")
+        if self.values.ndim != 1 or self.values.shape != self.counts.shape:
+            raise ValueError("a tally has one count for each value")
+        if np.any(self.values[1:] <= self.values[:-1]) or np.any(self.counts < 1):
+            raise ValueError("the values of a tally increase, and each occurs at least once")
+
+    @classmethod
+    def of(cls, values: Iterable[int]) -> "Tally":
+        """The tally of single values, in any order."""
+        distinct, counts = np.unique(np.fromiter(values, dtype=np.int64), return_counts=True)
+        return cls(distinct, counts.astype(np.int64))
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    def clipped(self, low: int, high: int) -> "Tally":
+        """With every value moved into [low, high]."""
+        if not len(self.values) or (low <= self.values[0] and self.values[-1] <= high):
+            return self
+        values, places = np.unique(np.clip(self.values, low, high), return_inverse=True)
+        counts = np.zeros(len(values), dtype=np.int64)
+        np.add.at(counts, places, self.counts)
+        return Tally(values, counts)
+
+    def mirrored(self) -> "Tally":
+        """With every value negated. A lower end of the mirrored data is an upper end of the data."""
+        return Tally(-self.values[::-1], self.counts[::-1].copy())
+
+    def cumulative(self) -> Integers:
+        """0, then how many rows lie at or below each value."""
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.counts)])
+
+    def order_statistics(self, places: Integers, low: int, high: int) -> Integers:
+        """The place-th smallest values, counted from 1; `low` for places before the first, `high` beyond the last."""
+        if not len(self.values):
+            return np.where(places < 1, low, high).astype(np.int64)
+        cumulative = np.cumsum(self.counts)
+        indices = np.searchsorted(cumulative, places)
+        inside = self.values[np.minimum(indices, len(self.values) - 1)]
+        found: Integers = np.where(places < 1, low, np.where(places > cumulative[-1], high, inside)).astype(np.int64)
+        return found
+
+    def total(self) -> int:
+        return weighted_total(self.values, self.counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """Counts and sums of magnitudes by bucket, one row for negative values and one for the others.
+
+    Bucket j holds the magnitudes above edges[j-1] and up to edges[j]; the first begins at 0.
+    """
+
+    edges: tuple[int, ...]
+    counts: NDArray[Any]  # shape (2, buckets), integers; row 0 for negative values
+    sums: NDArray[Any]  # of magnitudes, so not negative
+
+    def __post_init__(self) -> None:
+        if list(self.edges) != sorted(set(self.edges)) or (self.edges and self.edges[0] < 1):
+            raise ValueError("the edges of buckets are positive and increase")
+        if self.counts.shape != (2, len(self.edges)) or self.sums.shape != self.counts.shape:
+            raise ValueError("buckets have a count and a sum for each sign and edge")
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+
+def bucketed(tally: Tally, edges: tuple[int, ...]) -> Buckets:
+    """The buckets of a tally; magnitudes beyond the last edge are cut down to it."""
+    counts = np.zeros((2, len(edges)), dtype=object)
+    sums = np.zeros((2, len(edges)), dtype=object)
+    clipped = tally.clipped(-edges[-1], edges[-1])
+    magnitudes = np.abs(clipped.values)
+    places = np.searchsorted(np.array(edges), magnitudes)
+    for sign, chosen in enumerate((clipped.values < 0, clipped.values >= 0)):
+        for place in np.unique(places[chosen]):
+            inside = chosen & (places == place)
+            counts[sign, place] = int(clipped.counts[inside].sum())
+            sums[sign, place] = weighted_total(magnitudes[inside], clipped.counts[inside])
+    return Buckets(edges, counts, sums)
+
+
+def geometric_edges(base: float, largest: int) -> tuple[int, ...]:
+    """1, and on by steps of about `base`, to the first that is at least `largest`, cut to it."""
+    edges, step = [1], 1
+    while edges[-1] < largest:
+        edge = min(max(edges[-1] + 1, round(base**step)), largest)
+        if edge > base**step * 0.999:
+            edges.append(edge)
+        step += 1
+    return tuple(edges)
+
+
+def weighted_total(values: Integers, weights: Integers) -> int:
+    """Σ value × weight, exactly."""
+    if not len(values):
+        return 0
+    largest = max(abs(int(values.min())), abs(int(values.max())))
+    if largest * int(weights.sum()) < 2**62:
+        return int(values @ weights)
+    # Split so that each half's products fit: |value| < 2^63, weights below 2^31 a million at a time are not assumed.
+    return int(values.astype(object) @ weights.astype(object))
