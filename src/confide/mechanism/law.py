@@ -101,7 +101,7 @@ class DiscreteLaplace:
 class DiscreteGaussian:
     """P(x) proportional to exp(-x² / (2 variance)) on the integers (Canonne, Kamath and Steinke 2020).
 
-    `variance` is the parameter, usually written σ²; the law's own variance is never above it (their Corollary 9).
+    `variance` is the parameter, usually written σ²; the variance of the law itself is never above it.
     """
 
     variance: Fraction
