@@ -288,7 +288,7 @@ LATER = {
     "a stored answer removed": f"DELETE FROM answer WHERE sequence = {FIRST_ANSWER}",
     "an answer forgotten": "UPDATE charge SET answered = 0 WHERE key = 'key 5'",
     "a key": "UPDATE charge SET key = 'key X' WHERE key = 'key 5'",
-    "a row added": "INSERT INTO charge VALUES (1000, 'key Y', 0, zeroblob(8))",
+    "a row added": "INSERT INTO charge VALUES (1000, 'key Y', 0, 0)",
     "an answer added": "INSERT INTO answer VALUES (1000, zeroblob(8))",
 }
 

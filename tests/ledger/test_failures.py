@@ -89,7 +89,14 @@ def test_a_full_disk(tmp_path: Path) -> None:
             os._exit(77)
         path = disk / "ledger"
         ballast = disk / "ballast"
-        ballast.write_bytes(bytes(50_000))
+        ballast.write_bytes(bytes(512 * 1024))
+        try:
+            SqliteLedger.open_or_create(path, Budget.of(1))
+        except LedgerFull:
+            assert [file.name for file in disk.iterdir()] == ["ballast"]
+        else:
+            raise AssertionError("a ledger was made on a full disk")
+        os.truncate(ballast, 50_000)
         with SqliteLedger.create(path, Budget.of(1)) as ledger:
             done, error = fill_up(ledger)
             assert done > 0

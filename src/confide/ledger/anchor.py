@@ -49,6 +49,7 @@ class Anchor:
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self.path = path
+        self._descriptor = -1
         try:
             flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
             self._descriptor = os.open(path, flags, 0o600)
@@ -63,6 +64,9 @@ class Anchor:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[bool]:

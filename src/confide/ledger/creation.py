@@ -5,7 +5,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from confide.errors import LedgerError
+from confide.errors import LedgerError, LedgerFull
 from confide.ledger import booking, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
@@ -29,6 +29,8 @@ def create(place: Place, terms: Terms) -> bool:
     except sqlite3.Error as error:
         raise storage.translated(error, place.path) from error
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise LedgerFull(f"the disk is full: no ledger was made at {place.path}") from error
         reason = "hard links are not supported there" if error.errno == errno.EPERM else error.strerror
         raise LedgerError(f"a ledger cannot be made at {place.path}: {reason}") from error
     finally:

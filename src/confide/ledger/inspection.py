@@ -16,7 +16,7 @@ from confide.privacy.amount import QUANTA
 # What reading rows that pass their hash, or that have none, may still raise on files that were tampered with.
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
-_BATCH = 1000
+_BATCH = 200  # few enough to stay in the cache of the processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +128,11 @@ def _walk(connection: sqlite3.Connection, replay: Replay, mark: Mark | None, pla
         for body, (sequence, _, stated, key, answer, seal) in zip(bodies, rows, strict=True):
             if sequence == marked and mark is not None and stated.hex() != mark.hash:
                 raise _forked(mark, place)
-            if body.get("key") != key or (key is not None and seal != storage.seal(sequence, key, answer)):
-                raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
-            if answer:
-                answered[answer] = sequence
+            if key is not None or "key" in body:
+                if body.get("key") != key or seal != storage.seal(sequence, key, answer):
+                    raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
+                if answer:
+                    answered[answer] = sequence
             if body["kind"] == "answer":
                 if answered.pop(sequence, None) != body["charge"]:
                     raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")

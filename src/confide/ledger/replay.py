@@ -78,9 +78,8 @@ class Replay:
         )
 
     def _require_linked(self, links: Sequence[Link]) -> None:
-        previous, expected = self._hash, self._sequence
-        for sequence, encoded, stated in links:
-            expected += 1
+        previous = self._hash
+        for expected, (sequence, encoded, stated) in enumerate(links, start=self._sequence + 1):
             if sequence != expected:
                 raise LedgerDamaged(f"entry {expected} of the ledger is missing")
             if link(previous, encoded) != stated:
@@ -119,16 +118,20 @@ class Replay:
 
     def _charge(self, body: Body) -> None:
         terms, analyst, amount = self._terms, body["analyst"], tuple(map(int, body["amount"]))
-        before = self._own.get(analyst) or (0,) * len(amount)
+        before = self._own.get(analyst)
         if terms is None or len(amount) != len(self._total) or min(amount) < 0 or not any(amount):
             raise LedgerDamaged(f"the amount of entry {body['sequence']} of the ledger is not a charge")
-        total = self._total = tuple(map(add, self._total, amount))
-        own = self._own[analyst] = tuple(map(add, before, amount))
-        limit = terms.limit(analyst) if terms.caps else None
-        if True in map(gt, total, terms.cap) or (limit and True in map(gt, own, limit[0])):
+        self._total = tuple(map(add, self._total, amount))
+        own = self._own[analyst] = tuple(map(add, before, amount)) if before else amount
+        if True in map(gt, self._total, terms.cap) or (terms.caps and self._over(terms, analyst, own)):
             raise LedgerDamaged(f"entry {body['sequence']} of the ledger charges more than its budget held")
         self._unanswered.add(body["sequence"])
         self.charges += 1
+
+    @staticmethod
+    def _over(terms: Terms, analyst: str, own: Quanta) -> bool:
+        limit = terms.limit(analyst)
+        return limit is not None and any(map(gt, own, limit[0]))
 
     def _answer(self, body: Body) -> None:
         if body["charge"] not in self._unanswered:

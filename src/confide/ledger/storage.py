@@ -7,6 +7,7 @@ their bytes are what was hashed. Amounts are whole quanta, written as text becau
 
 import hashlib
 import sqlite3
+import zlib
 from pathlib import Path
 
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
@@ -20,7 +21,7 @@ VERSION = 1
 SCHEMA = (
     "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, hash BLOB NOT NULL) STRICT",
     "CREATE TABLE charge (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, answered INTEGER NOT NULL, "
-    "seal BLOB NOT NULL) STRICT",
+    "seal INTEGER NOT NULL) STRICT",
     "CREATE TABLE answer (sequence INTEGER PRIMARY KEY, answer BLOB NOT NULL) STRICT",
     "CREATE TABLE account (analyst TEXT PRIMARY KEY, total TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE secret (secret BLOB NOT NULL) STRICT",
@@ -126,10 +127,10 @@ def set_charge(connection: sqlite3.Connection, sequence: int, key: str, answered
     )
 
 
-def seal(sequence: int, key: str, answered: int) -> bytes:
+def seal(sequence: int, key: str, answered: int) -> int:
     """Makes the row of a charge notice its own damage: one flipped bit could turn an answered charge into an open one,
     and its question would be answered a second time, with other noise, for nothing."""
-    return hashlib.sha256(f"{sequence},{answered},{key}".encode()).digest()[:8]
+    return zlib.crc32(f"{sequence},{answered},{key}".encode())
 
 
 def account(connection: sqlite3.Connection, analyst: str) -> Quanta | None:
