@@ -107,7 +107,9 @@ class Answer:
                     abs(v) >= 2**63 for v in (*column.values, *column.low, *column.high)
                 )
                 for name, values in zip(_names(column), (column.values, column.low, column.high), strict=True):
-                    arrays[name] = pa.array(values, pa.float64() if wide else kind)
+                    arrays[name] = pa.array(
+                        [float(v) for v in values] if wide else values, pa.float64() if wide else kind
+                    )
         return pa.table(arrays)
 
     def to_polars(self) -> "polars.DataFrame":
