@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from confide.errors import LedgerError, LedgerMissing, ParameterError
-from confide.ledger import Ledger, SqliteLedger
-from confide.ledger.anchor import Anchor, read_mark
+from confide.ledger import Ledger, SqliteLedger, inspection
+from confide.ledger.anchor import Anchor, Mark, read_mark
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 
@@ -124,6 +124,15 @@ def test_a_crash_between_commit_and_anchor_is_mended(tmp_path: Path, monkeypatch
         ledger.verify()
 
 
+def test_an_anchor_made_while_the_ledger_is_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1)) as ledger:
+        ledger.charge(PART, "a question", "key")
+        readings: list[Mark | None] = [None]  # the first reading was before the anchor was made
+        monkeypatch.setattr(inspection, "read_mark", lambda path: readings.pop() if readings else read_mark(path))
+        with SqliteLedger.open(tmp_path / "ledger") as other:
+            assert other.spent() == PART
+
+
 def test_an_answer_is_anchored_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "ledger"
     with SqliteLedger.create(path, Budget.of(1)) as ledger:
@@ -145,7 +154,7 @@ def _marked(path: Path) -> int:
 
 def test_a_crowd_makes_one_ledger(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    for round_number in range(5):
+    for round_number in range(4):
         path = tmp_path / str(round_number)
         start, results = context.Barrier(12), context.SimpleQueue()
 

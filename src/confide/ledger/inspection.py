@@ -1,6 +1,8 @@
 """Judging the files of a ledger: quickly when it is opened, wholly when it is verified. Reads only; changes no byte."""
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
@@ -35,25 +37,26 @@ def inspect(place: Place, wait: float) -> Opened:
     # The anchor first: it only ever follows the ledger, so a ledger read later can only be further.
     mark = read_mark(place.anchor)
     try:
-        connection = storage.connect(place.path, read_only=True, wait=wait)
-        try:
-            connection.execute("BEGIN")
-            storage.require_schema(connection, place.path)
-            first, _ = storage.entry(connection, 1)
-            if first["format"] != FORMAT or first["quanta"] != str(QUANTA):
-                raise LedgerDamaged(f"the ledger {place.path} is of another format ({first['format']!r})")
-            position = Position.of(*storage.last(connection))
-            require_mark(connection, mark, position, first["ledger"], place)
-            _require_accounts(connection, position)
-            terms = Terms.read(storage.entry(connection, position.terms)[0])
-            anchored = mark is not None and mark.sequence == position.sequence
-            return Opened(first["ledger"], storage.secret(connection, first), terms, position, anchored)
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise storage.translated(error, place.path) from error
-    except UNREADABLE as error:
-        raise LedgerDamaged(f"the ledger {place.path} is not as this program writes ledgers") from error
+        return _inspect(place, mark, wait)
+    except LedgerDamaged:
+        # Of a ledger that was made this moment, the anchor may have been made between the two readings.
+        made = read_mark(place.anchor) if mark is None else None
+        if made is None:
+            raise
+        return _inspect(place, made, wait)
+
+
+def _inspect(place: Place, mark: Mark | None, wait: float) -> Opened:
+    with _snapshot(place, wait) as connection:
+        first, _ = storage.entry(connection, 1)
+        if first["format"] != FORMAT or first["quanta"] != str(QUANTA):
+            raise LedgerDamaged(f"the ledger {place.path} is of another format ({first['format']!r})")
+        position = Position.of(*storage.last(connection))
+        require_mark(connection, mark, position, first["ledger"], place)
+        _require_accounts(connection, position)
+        terms = Terms.read(storage.entry(connection, position.terms)[0])
+        anchored = mark is not None and mark.sequence == position.sequence
+        return Opened(first["ledger"], storage.secret(connection, first), terms, position, anchored)
 
 
 def require_mark(
@@ -87,27 +90,32 @@ def verify(place: Place, wait: float, *, anchored: bool = True) -> Statement:
     """Walk the whole chain, add it up again, and compare with it every row and stored answer beside it."""
     mark = read_mark(place.anchor) if anchored else None
     replay = Replay()
+    with _snapshot(place, wait) as connection:
+        _walk(connection, replay, mark, place)
+        statement = replay.statement()
+        position = Position.of(*storage.last(connection))
+        if anchored:
+            require_mark(connection, mark, position, statement.ledger, place)
+        _require_accounts(connection, position)
+        storage.secret(connection, storage.entry(connection, 1)[0])
+        for count, table in ((replay.charges, "charge"), (replay.answers, "answer")):
+            if connection.execute(f"SELECT count(*) FROM {table}").fetchone() != (count,):
+                raise LedgerDamaged(f"the ledger {place.path} has rows of {table!r} that its chain has not")
+        (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise LedgerDamaged(f"the ledger {place.path} is damaged: {sound}")
+        return statement
+
+
+@contextlib.contextmanager
+def _snapshot(place: Place, wait: float) -> Iterator[sqlite3.Connection]:
+    """One state of the ledger, read-only, with errors that are ours."""
     try:
         connection = storage.connect(place.path, read_only=True, wait=wait)
         try:
             connection.execute("BEGIN")
             storage.require_schema(connection, place.path)
-            _walk(connection, replay, mark, place)
-            statement = replay.statement()
-            position = Position.of(*storage.last(connection))
-            if anchored:
-                require_mark(connection, mark, position, statement.ledger, place)
-            _require_accounts(connection, position)
-            storage.secret(connection, storage.entry(connection, 1)[0])
-            for count, table in ((replay.charges, "charge"), (replay.answers, "answer")):
-                if connection.execute(f"SELECT count(*) FROM {table}").fetchone() != (count,):
-                    raise LedgerDamaged(
-                        f"the ledger {place.path} has rows in its table {table!r} that its chain has not"
-                    )
-            (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if sound != "ok":
-                raise LedgerDamaged(f"the ledger {place.path} is damaged: {sound}")
-            return statement
+            yield connection
         finally:
             connection.close()
     except sqlite3.Error as error:
