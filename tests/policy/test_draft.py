@@ -126,3 +126,14 @@ def test_names_are_quoted_as_needed(name: str) -> None:
 
 def test_a_table_is_named_without_dots() -> None:
     assert "  a_b:" in draft("a.b", [("x", "BOOLEAN")], "a.b.csv")
+
+
+def test_a_column_of_unknown_type_is_one_blank_with_every_choice() -> None:
+    text = draft("people", [("age", ""), ("person_id", "")], "people.csv")
+    line = next(line for line in text.splitlines() if "age:" in line)
+    assert line.strip().startswith("age: ____")
+    assert all(choice in line for choice in ("range:", "values:", "type: text", "type: id"))
+    assert "person_id: {type: id}" in text
+    found = [problem for problem in problems_of(lambda: load(text)) if problem.where.endswith("columns.age")]
+    assert len(found) == 1
+    assert "nothing is said about the column" in found[0].what

@@ -19,6 +19,10 @@ _WORDS = re.compile(
 _DAYS = re.compile(r"(date|timestamp|datetime)[^\[\]]*(\[[a-z]+(, *tz=.*)?\])?")
 _KEY = re.compile(r"id|uuid|.*_id|.*_uuid|.*ID|.*Id")
 
+_ANY_KIND = (
+    "fill in: {range: [low, high]} for a number or a day, {values: [a, b]} for a list, {type: text}, or {type: id}"
+)
+
 _HEADING = """\
 # The policy of {name}: a draft made from the names and types of its columns. No value was read.
 # Fill in every {blank} from what is known about the subject, never from the data: a bound or a list that was
@@ -27,7 +31,7 @@ _HEADING = """\
 
 
 def draft(name: str, schema: Sequence[tuple[str, str]], source_path: str) -> str:
-    """The text of a policy for one table; `schema` has the name and the type of every column."""
+    """The text of a policy for one table; `schema` has the name and the type of every column, "" if it is unknown."""
     table = name.replace(".", "_")
     lines = [
         _HEADING.format(name=table, blank=BLANK).rstrip(),
@@ -45,6 +49,8 @@ def draft(name: str, schema: Sequence[tuple[str, str]], source_path: str) -> str
 
 
 def _column(name: str, kind: str) -> str:
+    if not kind.strip() and not _KEY.fullmatch(name):
+        return f"{_name(name)}: {BLANK}    # {_ANY_KIND}"
     rule, comment = _rule(name, kind.strip())
     return f"{_name(name)}: {{{rule}}}    # {comment}" if rule else f"# {_name(name)}: {comment}"
 
@@ -53,7 +59,8 @@ def _rule(name: str, kind: str) -> tuple[str, str]:
     low = kind.lower()
     if low in ("bool", "boolean"):
         return "values: [false, true]", "true or false"
-    if low in ("uuid", "guid") or (_KEY.fullmatch(name) and (_WHOLE.fullmatch(low) or _WORDS.fullmatch(low))):
+    named_as_key = _KEY.fullmatch(name) and (not low or _WHOLE.fullmatch(low) or _WORDS.fullmatch(low))
+    if low in ("uuid", "guid") or named_as_key:
         return "type: id", "a key by its name; if it is not, write a range, values, or type: text"
     ends = f"range: [{BLANK}, {BLANK}]"
     if _WHOLE.fullmatch(low):
