@@ -50,7 +50,7 @@ def draw(law: Law, size: int | tuple[int, ...], randomness: Randomness) -> AnyIn
     """Independent draws of the law in an array of the given size or shape: int64, or Python integers for scales from
     about 2⁵⁰.
     """
-    shape = (size,) if isinstance(size, int) else size
+    shape = size if isinstance(size, tuple) else (int(size),)
     count = math.prod(shape)
     if isinstance(law, NoNoise):
         return np.zeros(shape, dtype=np.int64)
