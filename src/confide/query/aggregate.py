@@ -151,8 +151,8 @@ class Aggregates:
         span = subject.span
         centre = (span.low + span.high) // 2
         # On the grain of the values: a constant on a finer grain would put the squares on that one.
-        middle = Constant(centre, Span(centre, centre, span.grain, nullable=False))
-        centred = arithmetic.subtract(subject, middle)
+        shift = Constant(-centre, Span(-centre, -centre, span.grain, nullable=False))
+        centred = arithmetic.add(subject, shift)
         radius = max(span.high - centre, centre - span.low)
         squares = self._total(arithmetic.multiply(centred, centred), where, 0, "total of squares")
         total = self._total(subject, where, centre, "total about the middle of the range")
