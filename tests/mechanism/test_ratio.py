@@ -153,6 +153,8 @@ def test_exact_numbers_on_either_side():
     known_sum = ratio_intervals(numerator, denominator, NoNoise(), law, 0.95)[0]
     assert known_sum.low == pytest.approx(500 / 106)
     assert known_sum.high == pytest.approx(500 / 94)
+    whole_number = ratio_intervals(np.array([500]), np.array([7]), NoNoise(), law, 0.95)[0]
+    assert (whole_number.low, whole_number.high) == (pytest.approx(500 / 13), pytest.approx(500 / 1))
     empty = ratio_intervals(np.array([0]), np.array([0]), law, NoNoise(), 0.95, low=0, high=7)[0]
     assert (empty.low, empty.high) == (0, 7)
 
@@ -168,6 +170,17 @@ def test_sums_beyond_64_bits_round_outward():
         assert Fraction(intervals[place].low) <= exact - width
         assert Fraction(intervals[place].high) >= exact + width
         assert Fraction(intervals[place].high) <= exact + 60 * width  # here the count's noise rules
+
+
+def test_ends_near_zero_of_large_numbers_round_outward():
+    """The numerator and its half-width nearly cancel: the end must not lie inside by what their doubles are off."""
+    law = DiscreteLaplace(Fraction(2**80, 3))
+    width = law.half_width(0.95)
+    for rest in (-(10**6), -1, 0, 1, 12345, 10**6):
+        interval = ratio_intervals(np.array([rest - width], dtype=object), np.array([7]), law, NoNoise(), 0.95)[0]
+        assert Fraction(interval.high) >= Fraction(rest, 7)
+        interval = ratio_intervals(np.array([rest + width], dtype=object), np.array([7]), law, NoNoise(), 0.95)[0]
+        assert Fraction(interval.low) <= Fraction(rest, 7)
 
 
 def test_very_high_confidence_is_bounded_apart():

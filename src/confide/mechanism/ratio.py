@@ -63,8 +63,8 @@ def ratio_intervals(
         whole = bottom <= denominator_law.half_width(confidence)
     bottom = np.where(whole, 1.0, bottom)
     quantile = _quantile(numerator_law, denominator_law, miss, max(abs(low), abs(high)))
-    lows = np.where(whole, low, np.clip(-quantile.largest(-top, bottom), low, high))
-    highs = np.where(whole, high, np.clip(quantile.largest(top, bottom), low, high))
+    lows = np.where(whole, low, np.clip(-quantile.largest(_up(-top), bottom), low, high))
+    highs = np.where(whole, high, np.clip(quantile.largest(_up(top), bottom), low, high))
     return Intervals(lows, highs, float(confidence), "always")
 
 
@@ -105,14 +105,13 @@ class Quantile:
         starts, ends = np.append(0.0, self.nodes)[:-1], self.nodes
         last = ends[-1] if len(ends) else 0.0
         touch = _up((top + self.widths) / bottom)  # where the line m·bottom leaves the band, piece by piece
-        slack = ROUNDING * (np.abs(top) + self.widths + starts * bottom)
-        right = np.where(starts * bottom - self.widths <= top + slack, np.minimum(ends, touch), -np.inf)
+        right = np.where(touch >= starts, np.minimum(ends, touch), -np.inf)
         left = np.where(touch >= -ends, np.minimum(-starts, touch), -np.inf)
         if self.limit <= last:
             inside: Floats = np.maximum(right.max(axis=1), left.max(axis=1))
             return inside
         beyond_left = np.minimum(-last, _up((top + self.intercept) / (bottom + self.slope)))
-        gap = bottom - self.slope
+        gap = bottom * (1 - ROUNDING) - self.slope
         beyond_right = _up((top + self.intercept) / np.where(gap > 0, gap, 1.0))
         beyond_right = np.where(gap > 0, np.where(beyond_right > last, beyond_right, -np.inf), np.inf)
         result: Floats = np.concatenate([right, left, beyond_left, beyond_right], axis=1).max(axis=1)
@@ -138,11 +137,11 @@ def _quantile(numerator_law: Law, denominator_law: Law, miss: float, limit: floa
     intercept, slope = numerator_law.half_width(1 - share), denominator_law.half_width(covered + share)
     nodes = _nodes(float(numerator_law.variance), float(denominator_law.variance), limit)
     widths = _widths(numerator_law, denominator_law, miss, nodes)
-    return Quantile(nodes, widths, float(intercept), float(slope), limit)
+    return Quantile(nodes, widths, intercept * (1 + ROUNDING), slope * (1 + ROUNDING), limit)
 
 
 def _line(intercept: int, slope: int, limit: float) -> Quantile:
-    return Quantile(np.empty(0), np.empty(0), float(intercept), float(slope), limit)
+    return Quantile(np.empty(0), np.empty(0), intercept * (1 + ROUNDING), slope * (1 + ROUNDING), limit)
 
 
 def _nodes(numerator_variance: float, denominator_variance: float, limit: float) -> Floats:
