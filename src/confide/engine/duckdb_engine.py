@@ -1,27 +1,25 @@
-"""DuckDB, embedded: CSV, Parquet and DuckDB files and in-memory frames behind one locked, read-only connection."""
+"""DuckDB, embedded: CSV, Parquet and DuckDB files and in-memory frames behind one locked connection."""
 
-import threading
+import logging
 from collections.abc import Mapping
-from fractions import Fraction
-from itertools import product
-from math import ceil, floor, prod
 from typing import Any
 
 import duckdb
-import numpy as np
 
-from confide.engine.protocol import Exact, KeyValue
-from confide.engine.schema import check_column
-from confide.engine.source import Attached, File, Frame, Source, prepare
-from confide.engine.sql import Kind, Writer
-from confide.errors import EngineError, SourceError
-from confide.policy import Category, Column, Date, Number, Policy, Table, Text
+from confide.engine.arrange import arrange
+from confide.engine.loading import Loader, public_columns
+from confide.engine.protocol import Exact
+from confide.engine.public import infer_column, most_rows
+from confide.engine.running import Rows, run_apart
+from confide.engine.source import Attached, File, prepare, stamp, version_of
+from confide.engine.sql import SummaryWriter
+from confide.errors import EngineError
+from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
-from confide.query.grouping import key_size
-from confide.query.tree import BinnedKey, DeclaredKey, Key, Summary
+from confide.query.tree import Field, Join, Relation, Scan, Summary
 
-_MOST_PUBLIC_VALUES = 10_000
 _LIMIT_SECONDS = 3600.0
+_LOG = logging.getLogger(__name__)
 
 
 class DuckDBEngine:
@@ -32,205 +30,97 @@ class DuckDBEngine:
     ) -> None:
         self._policy = policy
         self._limit = limit_seconds
-        sources, self.version = prepare(policy, data)
+        self._sources = prepare(policy, data)
+        self._stamps = self._live_stamps()
+        self._version = version_of(policy, self._sources)
         self._connection = duckdb.connect(":memory:")
-        self._kinds: dict[tuple[str, str], Kind] = {}
         self._public: dict[str, Mapping[str, Column]] = {}
-        self._multiplicities: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._multiplicities: dict[tuple[str, tuple[Column, ...]], int] = {}
+        loader = Loader(self._connection, policy)
         try:
-            self._load(sources)
+            loader.load(self._sources)
         except BaseException:
             self._connection.close()
             raise
+        self._storages = loader.storages
 
-    # --- opening ---------------------------------------------------------------------------------------------------------
+    @property
+    def version(self) -> str:
+        """Names the state the data had when they were opened."""
+        return self._version
 
-    def _load(self, sources: Mapping[str, Source]) -> None:
-        paths = sorted({path for source in sources.values() if isinstance(source, File) for path in source.paths})
-        self._run("SET python_enable_replacements = false")
-        self._run("SET autoinstall_known_extensions = false")
-        self._run("SET autoload_known_extensions = false")
-        self._run("SET temp_directory = ''")  # nothing private is ever spilled to a disk
-        self._run(f"SET allowed_paths = [{', '.join(_text(path) for path in paths)}]")
-        for attached in sorted({source.path for source in sources.values() if isinstance(source, Attached)}):
-            self._try(
-                f"ATTACH {_text(attached)} AS source (READ_ONLY)", f"{attached} is not a DuckDB file that can be read"
-            )
-        for name, table in self._policy.tables.items():
-            self._table(table, sources[name])
-        self._run("SET enable_external_access = false")
-        self._run("SET lock_configuration = true")
-
-    def _table(self, table: Table, source: Source) -> None:
-        """A view (or, from CSV, a typed table) of the columns that the policy names."""
-        match source:
-            case Frame(frame, _):
-                name = f"frame_{table.name}"
-                try:
-                    self._connection.register(name, frame)
-                except (duckdb.Error, TypeError, ValueError):
-                    message = f"the data for {table.name} is not a frame that can be read; give Arrow, pandas or polars"
-                    raise SourceError(message) from None
-                origin = _name(name)
-            case File(kind="parquet", paths=paths):
-                origin = f"read_parquet([{', '.join(_text(path) for path in paths)}])"
-            case File(kind="csv", paths=paths):
-                origin = f"read_csv([{', '.join(_text(path) for path in paths)}], all_varchar = true, header = true)"
-            case Attached():
-                origin = f"source.{_name(table.name)}"
-        where = source.label
-        stored = {row[0]: str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
-        declared = dict(table.columns)
-        if table.public:
-            declared = {column: declared.get(column) or Text(column) for column in (*stored, *declared)}
-        columns = []
-        for column, policy in declared.items():
-            if column not in stored:
-                found = next((name for name in stored if name.lower() == column.lower()), None)
-                hint = f"; it has {found}" if found else f"; it has {', '.join(sorted(stored)[:20])}"
-                raise SourceError(f"{where} has no column {column}, which the policy names for {table.name}{hint}")
-            text_file = isinstance(source, File) and source.kind == "csv"
-            guessed = table.public and column not in table.columns
-            expression, kind = check_column(policy, stored[column], f"{where}, column {column}", text_file, guessed)
-            columns.append(f"{expression} AS {_name(column)}")
-            self._kinds[table.name, column] = kind
-        # Text is parsed once, and a frame is copied, so that what is asked later does not change under us.
-        stays = isinstance(source, Attached) or (isinstance(source, File) and source.kind == "parquet")
-        make = "VIEW" if stays else "TABLE"
-        self._try(f"CREATE {make} {_name(table.name)} AS SELECT {', '.join(columns)} FROM {origin}", source.unreadable)
-        if isinstance(source, Frame):
-            self._connection.unregister(f"frame_{table.name}")
-
-    def _run(self, statement: str) -> list[tuple[Any, ...]]:
-        result: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
-        return result
-
-    def _try(self, statement: str, complaint: str) -> list[tuple[Any, ...]]:
-        """While opening: the database's own words may hold values of the data, so ours stand in for them."""
-        try:
-            return self._run(statement)
-        except duckdb.Error:
-            raise SourceError(complaint) from None
-
-    # --- private reads ---------------------------------------------------------------------------------------------------
+    # --- private reads ------------------------------------------------------------------------------------------------
 
     def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
+        """One statement over the private rows, exact integers out; whatever fails, fails with the same words."""
         if not isinstance(charge, Charge):
             raise TypeError("private rows are read against a charge of the ledger")
-        statement = Writer(self._kinds, secret).summary(summary).sql(dialect="duckdb")
-        rows = self._read(statement)
-        return _arrange(rows, summary)
-
-    def _read(self, statement: str) -> list[tuple[Any, ...]]:
-        """One statement on a cursor of its own, so that threads do not share results, within the time limit."""
-        cursor = self._connection.cursor()
-        timer = threading.Timer(self._limit, cursor.interrupt)
-        timer.daemon = True
-        timer.start()
+        reason = "the data changed since they were opened"
         try:
-            rows: list[tuple[Any, ...]] = cursor.execute(statement).fetchall()
-            return rows
-        except (duckdb.Error, MemoryError, RuntimeError, OverflowError, ValueError):
-            raise EngineError from None
-        finally:
-            timer.cancel()
-            cursor.close()
+            writer = SummaryWriter(summary, self._storages, secret)
+            rows = self._run(writer.statement(bounding=not self._bounded_anyway(summary)))
+            if self._stamps == self._live_stamps():
+                return arrange(rows, summary)
+        except Exception as error:
+            reason = type(error).__name__
+        # Raised outside of the handler, so that the database's words do not travel along as its context.
+        _LOG.error("a statement failed: %s", reason)
+        raise EngineError
 
-    # --- public facts ----------------------------------------------------------------------------------------------------
+    def _run(self, statement: str) -> Rows:
+        return run_apart(self._connection, statement, self._limit)
 
-    def columns(self, table: str) -> Mapping[str, Column]:
-        policy = self._policy.tables[table]
-        if not policy.public:
-            return policy.columns
-        if table not in self._public:
-            names = [column for owner, column in self._kinds if owner == table]
-            self._public[table] = {name: policy.columns.get(name) or self._infer(table, name) for name in names}
-        return self._public[table]
+    def _live_stamps(self) -> list[str]:
+        """The state of the files that are read anew for every question; text files and frames were copied."""
+        sources = self._sources.values()
+        return [stamp(s) for s in sources if isinstance(s, Attached) or (isinstance(s, File) and s.kind == "parquet")]
 
-    def _infer(self, table: str, name: str) -> Column:
-        """What a column of a public table holds, read from it."""
-        assert self._policy.tables[table].public
-        column, kind = _name(name), self._kinds[table, name]
-        least, most, distinct = self._run(
-            f"SELECT MIN({column}), MAX({column}), COUNT(DISTINCT {column}) FROM {_name(table)}"
-        )[0]
-        if kind in ("text", "boolean", "integer") and 0 < distinct <= _MOST_PUBLIC_VALUES:
-            found = self._run(f"SELECT DISTINCT {column} FROM {_name(table)} WHERE {column} IS NOT NULL ORDER BY 1")
-            return Category(name, tuple(row[0] for row in found))
-        if kind == "date" and least < most:
-            return Date(name, least, most)
-        if kind in ("integer", "wide integer", "float", "decimal") and distinct > 1:
-            low, high = Fraction(least), Fraction(most)
-            grain = Fraction(1)
-            while kind in ("float", "decimal") and (high - low) / grain < 10**6:
-                grain /= 10
-            return Number(name, floor(low / grain) * grain, ceil(high / grain) * grain, grain)
-        return Text(name)
+    def _bounded_anyway(self, summary: Summary) -> bool:
+        """Whether no unit can have more rows than its bound: then bounding changes nothing and is left out."""
+        bound = summary.bound
+        if bound is None:
+            return True
+        few = bound.groups if summary.keys else bound.rows
+        return self._most_rows(summary.relation, bound.unit, few) <= few
 
-    def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
-        assert self._policy.tables[table].public
+    def _most_rows(self, relation: Relation, unit: Field, enough: int) -> int:
+        """At least the most rows one unit has in a relation; more than `enough` says nothing else."""
+        joins = []
+        while isinstance(relation, Join):
+            joins.append(relation)
+            relation = relation.left
+        if not isinstance(relation, Scan) or relation.source != unit.source:
+            return enough + 1
+        most = self._most(relation.table, (unit.column,))
+        for join in reversed(joins):
+            if most > enough:
+                break
+            most *= max(1, self._most(join.right.table, tuple(right.column for _, right in join.on)))
+        return most
+
+    def _most(self, table: str, columns: tuple[Column, ...]) -> int:
         key = (table, columns)
         if key not in self._multiplicities:
-            names = ", ".join(_name(column) for column in columns)
-            counts = f"SELECT COUNT(*) AS n FROM {_name(table)} GROUP BY {names}"
-            self._multiplicities[key] = int(self._run(f"SELECT COALESCE(MAX(n), 0) FROM ({counts})")[0][0])
+            self._multiplicities[key] = most_rows(self._run, self._storages, table, columns)
         return self._multiplicities[key]
+
+    # --- public facts -------------------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        if not self._policy.tables[table].public:
+            return self._policy.tables[table].columns
+        if table not in self._public:
+            self._public[table] = {
+                label: column or infer_column(self._run, table, label, self._storages[table, label])
+                for label, column in public_columns(self._policy, self._storages, table).items()
+            }
+        return self._public[table]
+
+    def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
+        if not self._policy.tables[table].public:
+            raise ValueError(f"{table} is private: how often its values repeat is not told")
+        known = self.columns(table)
+        return self._most(table, tuple(known[column] for column in columns))
 
     def close(self) -> None:
         self._connection.close()
-
-
-# --- arranging -------------------------------------------------------------------------------------------------------------
-
-
-def _arrange(rows: list[tuple[Any, ...]], summary: Summary) -> Exact:
-    """Rows of a result into arrays: every declared group in order, or the groups that exist."""
-    width = len(summary.keys)
-    places = [_places(key) for key in summary.keys]
-    if summary.open_keys:
-        keys = tuple(
-            tuple(value if place is None else place[value] for value, place in zip(row[:width], places, strict=True))
-            for row in rows
-        )
-        # An order that does not depend on how the database found them.
-        order = sorted(range(len(rows)), key=lambda i: tuple((value is None, str(value)) for value in keys[i]))
-        cells = tuple(_integers([rows[i][width + c] or 0 for i in order]) for c in range(len(summary.cells)))
-        return Exact(cells, tuple(keys[i] for i in order))
-    sizes = [size or 0 for size in map(key_size, summary.keys)]
-    values: list[list[int]] = [[0] * prod(sizes) for _ in summary.cells]
-    for row in rows:
-        group = 0
-        for value, place, size in zip(row[:width], places, sizes, strict=True):
-            assert place is not None
-            group = group * size + place[value]
-        for c, column in enumerate(values):
-            column[group] = row[width + c] or 0
-    return Exact(tuple(_integers(column) for column in values), None)
-
-
-def _places(key: Key) -> Mapping[KeyValue, int] | None:
-    match key:
-        case DeclaredKey(values=values):
-            return {value: place for place, value in enumerate(values)}
-        case BinnedKey(count=count):
-            return {place: place for place in range(count)}
-    return None
-
-
-def _integers(values: list[int]) -> Any:
-    if all(-(2**62) < value < 2**62 for value in values):
-        return np.array(values, dtype=np.int64)
-    return np.array([int(value) for value in values], dtype=np.object_)
-
-
-def group_keys(keys: tuple[Key, ...]) -> list[tuple[int, ...]]:
-    """The places of all declared groups, in the order of `Exact`."""
-    return list(product(*(range(key_size(key) or 0) for key in keys)))
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""What an engine is: it turns a bounded summary into exact integers, against a charge, and tells facts of public tables for free."""
+"""What an engine is: it turns a bounded summary into exact integers, against a charge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class Exact:
     """Exact integers of every group: `cells[i][g]` is cell i in group g.
 
     Groups of declared keys are all there, in the order of the product of their domains, and `keys` is None. Groups of
-    undeclared keys are those that exist, and `keys` names them; a declared or binned part of such a key is a place in its
-    domain. Integers are Python's where they may pass 64 bits.
+    undeclared keys are those that exist, and `keys` names them; a declared or binned part of such a key is a place in
+    its domain. Integers are Python's where they may pass 64 bits.
     """
 
     cells: tuple[NDArray[np.int64] | NDArray[np.object_], ...]
@@ -28,7 +28,7 @@ class Exact:
 
 
 class Engine(Protocol):
-    """One data source. `evaluate` reads private rows, and does so only against a charge."""
+    """One data source. `evaluate` reads private rows, and does so only against a charge; public facts are free."""
 
     @property
     def version(self) -> str:
@@ -44,7 +44,7 @@ class Engine(Protocol):
         ...
 
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
-        """The most rows of a public table that agree on these columns."""
+        """The most rows of a public table that agree on these columns, as a join sees them."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Where a policy's tables come from: files, one database file, or frames in memory; and a name for their present state."""
+"""Where a policy's tables come from: files, database files, or frames in memory; and a name for their present state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
 from confide.policy import Policy
 
 _SUFFIXES: dict[str, Literal["csv", "parquet"]] = {
-    ".csv": "csv", ".csv.gz": "csv", ".csv.zst": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".csv": "csv", ".csv.gz": "csv", ".csv.zst": "csv", ".tsv": "csv", ".tsv.gz": "csv",
+    ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
 _DATABASES = (".duckdb", ".db", ".ddb")
 _MAGIC = b"PAR1"
@@ -24,8 +26,12 @@ class File:
 
     @property
     def unreadable(self) -> str:
-        hint = "every line needs the same number of fields" if self.kind == "csv" else "it may be truncated"
-        return f"{self.label} cannot be read as {self.kind.upper()}; {hint}"
+        if self.kind == "parquet":
+            return f"{self.label} cannot be read as Parquet; it may be truncated"
+        return (
+            f"{self.label} cannot be read as CSV; every line needs as many fields as the first, "
+            "quotes must be closed, lines must end alike, and the text must be UTF-8"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Attached:
 
     @property
     def unreadable(self) -> str:
-        return f"{self.label} has no readable table of that name"
+        return f"{self.label}: the file has no such table that can be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +57,49 @@ class Frame:
 Source = File | Attached | Frame
 
 
-def prepare(policy: Policy, data: Mapping[str, Any] | None) -> tuple[dict[str, Source], str]:
-    """The source of every table, and the version of the data as a whole."""
+def prepare(policy: Policy, data: Mapping[str, Any] | None) -> dict[str, Source]:
+    """The source of every table."""
     given = dict(data or {})
-    unknown = sorted(set(given) - set(policy.tables))
+    unknown = sorted(str(name) for name in set(given) - set(policy.tables))
     if unknown:
-        raise SourceError(f"data is given for {', '.join(unknown)}, which the policy does not name")
-    sources: dict[str, Source] = {}
-    for name in policy.tables:
-        if name in given:
-            sources[name] = _frame(name, given[name])
-        else:
-            sources[name] = _declared(policy, name)
+        raise SourceError(
+            f"data is given for {', '.join(unknown)}, which the policy does not name; "
+            f"it names {', '.join(policy.tables)}"
+        )
+    return {
+        name: Frame(to_arrow(given[name], name), f"the frame for {name}") if name in given else _declared(policy, name)
+        for name in policy.tables
+    }
+
+
+def version_of(policy: Policy, sources: Mapping[str, Source]) -> str:
+    """The state of the data as a whole: the policy's word for it, or else files by their stamps, frames by content."""
     if policy.version is not None:
-        return sources, sha256(policy.version.encode()).hexdigest()
-    states = sorted(f"{name}\x1f{_state(source)}" for name, source in sources.items())
-    return sources, sha256("\x1e".join(states).encode()).hexdigest()
+        return sha256(policy.version.encode()).hexdigest()
+    states = sorted(f"{name}\x1f{stamp(source) or _content(source)}" for name, source in sources.items())
+    return sha256("\x1e".join(states).encode()).hexdigest()
+
+
+def stamp(source: Source) -> str:
+    """Place, size and time of change of every file of a source; nothing for a frame."""
+    match source:
+        case File(paths=paths):
+            return "\x1f".join(_stamp(Path(path)) for path in paths)
+        case Attached(path=path):
+            return "\x1f".join(_stamp(Path(part)) for part in (path, f"{path}.wal"))
+    return ""
+
+
+def _stamp(path: Path) -> str:
+    try:
+        facts = path.stat()
+    except OSError:
+        return f"{path}:gone"
+    return f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
+
+
+def _content(source: Source) -> str:
+    return digest(source.frame) if isinstance(source, Frame) else ""
 
 
 def _declared(policy: Policy, name: str) -> Source:
@@ -81,25 +114,37 @@ def _declared(policy: Policy, name: str) -> Source:
             raise SourceError(
                 f"source {source} is not a DuckDB file (.duckdb); give one file per table: {{{name}: file.parquet}}"
             )
-        return Attached(str(path), f"{path.name}, table {name}")
+        return _database(path, name)
     if name not in source:
         raise SourceError(f"the policy's source names no file for {name}")
-    path = _found(policy.base / source[name], f"{name}: {source[name]}")
+    return _file(_found(policy.base / source[name], f"{name}: {source[name]}"), name)
+
+
+def _file(path: Path, name: str) -> Source:
     if path.is_dir():
-        parts = tuple(sorted(str(part) for part in path.glob("*.parquet")))
+        parts = tuple(sorted(path.glob("*.parquet")))
         if not parts:
             raise SourceError(f"{name}: the folder {path.name} holds no .parquet files")
-        return File("parquet", parts, path.name)
-    suffix = "".join(path.suffixes[-2:]).lower() if path.suffix.lower() in (".gz", ".zst") else path.suffix.lower()
+        for part in parts:
+            _check_parquet(part, name)
+        return File("parquet", tuple(map(str, parts)), path.name)
+    packed = path.suffix.lower() in (".gz", ".zst")
+    suffix = "".join(path.suffixes[-2:]).lower() if packed else path.suffix.lower()
     if suffix in _DATABASES:
-        return Attached(str(path), f"{path.name}, table {name}")
+        return _database(path, name)
     if suffix not in _SUFFIXES:
         raise SourceError(f"{name}: {path.name} is not of a known kind; use {', '.join(_SUFFIXES)} or a .duckdb file")
     if path.stat().st_size == 0:
         raise SourceError(f"{name}: {path.name} is empty")
-    if _SUFFIXES[suffix] == "parquet" and not _whole_parquet(path):
-        raise SourceError(f"{name}: {path.name} is not a whole Parquet file; it may be truncated")
+    if _SUFFIXES[suffix] == "parquet":
+        _check_parquet(path, name)
     return File(_SUFFIXES[suffix], (str(path),), path.name)
+
+
+def _database(path: Path, name: str) -> Attached:
+    if not path.is_file() or path.stat().st_size == 0:
+        raise SourceError(f"{name}: {path.name} is not a DuckDB file")
+    return Attached(str(path), f"{path.name}, table {name}")
 
 
 def _found(path: Path, what: str) -> Path:
@@ -109,60 +154,15 @@ def _found(path: Path, what: str) -> Path:
     return path
 
 
-def _whole_parquet(path: Path) -> bool:
-    with path.open("rb") as stream:
-        head = stream.read(4)
-        stream.seek(-4, 2)
-        return head == _MAGIC and stream.read(4) == _MAGIC and path.stat().st_size >= 12
-
-
-def _frame(name: str, frame: Any) -> Frame:
-    if isinstance(frame, str | bytes | Path) or frame is None:
-        raise SourceError(
-            f"data for {name} must be an Arrow, pandas or polars frame; paths go into the policy's `source`"
-        )
-    return Frame(_arrow(frame, name), f"the frame for {name}")
-
-
-def _arrow(frame: Any, name: str) -> Any:
-    """Any frame as an Arrow table: one form to hash and to scan."""
-    import pyarrow as pa  # noqa: PLC0415  heavy, and only frames need it
-
-    if isinstance(frame, pa.Table):
-        return frame
+def _check_parquet(path: Path, name: str) -> None:
+    whole = False
     try:
-        if isinstance(frame, pa.RecordBatch):
-            return pa.Table.from_batches([frame])
-        if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):
-            frame = frame.collect()
-        if type(frame).__module__.startswith("pandas"):
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        if hasattr(frame, "__arrow_c_stream__"):
-            return pa.table(frame)
-        if isinstance(frame, Mapping):
-            return pa.table(dict(frame))
-    except (pa.ArrowException, TypeError, ValueError):
-        raise SourceError(f"the frame for {name} cannot be turned into Arrow; each column needs one type") from None
-    raise SourceError(f"data for {name} is a {type(frame).__name__}; give an Arrow, pandas or polars frame")
-
-
-def _state(source: Source) -> str:
-    """Files by size and time of change, frames by their content."""
-    match source:
-        case File(paths=paths):
-            return "\x1f".join(_stamp(path) for path in paths)
-        case Attached(path=path):
-            return _stamp(path)
-        case Frame(frame=frame):
-            digest = sha256(str(frame.schema).encode())
-            for column in frame.columns:
-                for chunk in column.chunks:
-                    digest.update(f"{chunk.offset},{len(chunk)};".encode())
-                    for buffer in chunk.buffers():
-                        digest.update(b"-" if buffer is None else memoryview(buffer))
-            return digest.hexdigest()
-
-
-def _stamp(path: str) -> str:
-    facts = Path(path).stat()
-    return f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
+        with path.open("rb") as stream:
+            head = stream.read(4)
+            if path.stat().st_size >= 12:
+                stream.seek(-4, 2)
+                whole = head == _MAGIC and stream.read(4) == _MAGIC
+    except OSError:
+        pass
+    if not whole:
+        raise SourceError(f"{name}: {path.name} is not a whole Parquet file; it may be truncated")

@@ -13,7 +13,7 @@ from confide.query.clause import check_clauses, whole_number
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, find_key
 from confide.query.parse import parse
-from confide.query.question import KeyColumn, Question, ValueColumn
+from confide.query.question import KeyColumn, Question, ValueColumn, measures_of
 from confide.query.relation import bind_from
 from confide.query.released import Released
 from confide.query.scope import Catalog, Scope
@@ -99,7 +99,7 @@ def _columns(
                 )
         taken |= {name.casefold() for name in _output_names(column)}
         columns.append(column)
-    if not any(isinstance(column, ValueColumn) for column in columns):
+    if not any(isinstance(column, ValueColumn) and measures_of(column.value) for column in columns):
         raise QueryError("the SELECT has no aggregate; add COUNT(*)")
     return tuple(columns)
 

@@ -1,0 +1,75 @@
+"""At most `rows` rows and `groups` groups of each unit, the first in an order keyed by a secret.
+
+The order is by a keyed hash of the rows themselves, never by where they stand, and ties are broken by all declared
+columns: what a tie leaves open are rows that no query can tell apart. Units with few rows pass as they are, which is
+what the order would do with them, so only the others pay for being ordered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from confide.engine.syntax import select
+from confide.query.tree import Bound
+
+Columns = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A relation to bound: its FROM and WHERE, the unit's column, the keys and inputs to keep, and what orders rows."""
+
+    source: str
+    conditions: Sequence[str]
+    unit: str
+    keys: Columns
+    inputs: Columns
+    order: Sequence[str]
+
+
+def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
+    """The SQL of the rows that are kept, with their keys and inputs."""
+    kept = ", ".join(alias for alias, _ in (*relation.keys, *relation.inputs)) or "1 AS one"
+    limits_groups = bool(relation.keys) and bound.groups < bound.rows
+    few = bound.groups if limits_groups else bound.rows
+    counted = select([("u", relation.unit)], relation.source, relation.conditions)
+    parts = [
+        select([*relation.keys, *relation.inputs], relation.source, [*relation.conditions, _outside(relation.unit)])
+    ]
+    if limits_groups:
+        middle = f"SELECT u FROM many WHERE n <= {bound.rows}"
+        rows = _rows_of(relation, middle, ())
+        parts.append(f"SELECT {kept} FROM ({_first_groups(rows, relation, bound, secret)}) AS m")
+    heavy = f"SELECT u FROM many WHERE n > {bound.rows}" if limits_groups else "SELECT u FROM many"
+    order = [(f"o{place}", value) for place, value in enumerate(relation.order)]
+    rows = _rows_of(relation, heavy, order)
+    if limits_groups:
+        rows = _first_groups(rows, relation, bound, secret)
+    aliases = [alias for alias, _ in order]
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {', '.join([_hash(aliases, secret), *aliases])})"
+    parts.append(f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}")
+    many = f"SELECT u, COUNT(*) AS n FROM ({counted}) AS w GROUP BY u HAVING COUNT(*) > {few}"
+    return f"WITH many AS MATERIALIZED ({many}) {' UNION ALL '.join(parts)}"
+
+
+def _rows_of(relation: Bounded, units: str, extra: Columns) -> str:
+    inside = f"{relation.unit} IN ({units})"
+    columns = [("u", relation.unit), *relation.keys, *relation.inputs, *extra]
+    return select(columns, relation.source, [*relation.conditions, inside])
+
+
+def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes) -> str:
+    aliases = [alias for alias, _ in relation.keys]
+    # The unit is part of the hash, so that not every unit keeps the same groups.
+    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {', '.join([_hash(['u', *aliases], secret), *aliases])})"
+    return f"SELECT * FROM (SELECT *, {ranked} AS gr FROM ({rows}) AS h) AS g WHERE gr <= {bound.groups}"
+
+
+def _outside(unit: str) -> str:
+    return f"{unit} NOT IN (SELECT u FROM many)"
+
+
+def _hash(columns: Sequence[str], secret: bytes) -> str:
+    """A 64-bit hash, mixed with the secret and hashed again: without the secret nobody knows the order."""
+    key = int.from_bytes(sha256(b"confide order\x00" + secret).digest()[:8], "big")
+    return f"HASH(XOR(HASH({', '.join(columns)}), {key}::UBIGINT))"

@@ -1,0 +1,102 @@
+"""Frames in memory: any of them as an Arrow table, and a digest of what it holds."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from confide.errors import SourceError
+
+
+def to_arrow(frame: Any, name: str) -> Any:
+    """Any frame as an Arrow table: one form to hash and to scan."""
+    import pyarrow as pa  # noqa: PLC0415  heavy, and only frames need it
+
+    if frame is None or isinstance(frame, str | bytes | Path):
+        raise SourceError(
+            f"data for {name} must be an Arrow, pandas or polars frame; paths go into the policy's `source`"
+        )
+    table = None
+    try:
+        if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):
+            frame = frame.collect()
+        if isinstance(frame, pa.RecordBatch):
+            table = pa.Table.from_batches([frame])
+        elif type(frame).__module__.partition(".")[0] == "pandas":
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        elif isinstance(frame, pa.Table):
+            table = frame
+        elif hasattr(frame, "__arrow_c_stream__"):
+            table = pa.table(frame)
+        elif isinstance(frame, Mapping):
+            table = pa.table(dict(frame))
+    except Exception:  # a frame's own code may raise anything, with values of the data in its message
+        table = None
+        broken = True
+    else:
+        broken = False
+    if broken:
+        raise SourceError(f"the frame for {name} cannot be turned into Arrow; each column needs one type")
+    if table is None:
+        raise SourceError(f"data for {name} is a {type(frame).__name__}; give an Arrow, pandas or polars frame")
+    if len(set(table.column_names)) < len(table.column_names):
+        raise SourceError(f"the frame for {name} names a column twice")
+    return table
+
+
+def digest(table: Any) -> str:
+    """SHA-256 of names, types and values: the same however the frame is cut into chunks or its texts are encoded."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    content = sha256()
+    for label, column in zip(table.column_names, table.columns, strict=True):
+        plain = _plain(column)
+        content.update(f"{label}\x1f{plain.type}\x1f{len(plain)}\x1e".encode())
+        sink = _Sink(content)
+        schema = pa.schema([("", plain.type)])
+        with pa.PythonFile(sink, mode="w") as stream, pa.ipc.new_stream(stream, schema) as writer:
+            writer.write_table(pa.table([plain.combine_chunks()], schema=schema))
+    return content.hexdigest()
+
+
+def _plain(column: Any) -> Any:
+    """Dictionaries spelled out, texts of one width, and zeros where nothing is: what is under a NULL is arbitrary."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = pc.cast(column, kind.value_type)
+        kind = kind.value_type
+    if pa.types.is_string(kind) or str(kind) in ("string_view", "large_string"):
+        return column.cast(pa.large_string())
+    if column.null_count and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        known = pa.chunked_array([pc.is_valid(column).combine_chunks()])
+        return pa.chunked_array(
+            [
+                pa.StructArray.from_arrays(
+                    [pc.fill_null(column, pa.scalar(0, kind)).combine_chunks(), known.combine_chunks()],
+                    names=["value", "known"],
+                )
+            ]
+        )
+    return column
+
+
+class _Sink:
+    """A file that keeps nothing but the digest of what is written."""
+
+    closed = False
+
+    def __init__(self, content: Any) -> None:
+        self._content = content
+
+    def write(self, data: Any) -> int:
+        self._content.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        return
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,168 @@
+"""Opening sources in one in-memory database: a view or a table for each, then everything is locked."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import duckdb
+
+from confide.engine.csv_header import read_header
+from confide.engine.running import Rows, run
+from confide.engine.schema import Stored, read_column, read_public_column, read_text_column
+from confide.engine.source import Attached, File, Frame, Source
+from confide.engine.storage import Storage
+from confide.engine.syntax import name, text
+from confide.errors import SourceError
+from confide.policy import Column, Policy, Table
+
+_BEFORE = (
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+    "SET temp_directory = ''",  # nothing private is ever spilled to a disk
+    "SET GLOBAL TimeZone = 'UTC'",  # the day of a moment must not depend on where the machine stands
+    "SET max_expression_depth = 10000",  # what was checked from the text must not fail after the charge
+)
+_AFTER = ("SET enable_external_access = false", "SET lock_configuration = true")
+_GUESSES = ("BIGINT", "DOUBLE", "DATE")
+
+
+@dataclass(slots=True)
+class Loader:
+    """Loads the tables of one policy; `storages` then says how each column is stored."""
+
+    connection: duckdb.DuckDBPyConnection
+    policy: Policy
+    storages: dict[tuple[str, str], Storage] = field(default_factory=dict)
+
+    def load(self, sources: Mapping[str, Source]) -> None:
+        paths = sorted({path for source in sources.values() if isinstance(source, File) for path in source.paths})
+        for statement in (*_BEFORE, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
+            run(self.connection, statement)
+        databases = sorted({source.path for source in sources.values() if isinstance(source, Attached)})
+        aliases = {path: f"source_{place}" for place, path in enumerate(databases)}
+        for path, alias in aliases.items():
+            complaint = (
+                f"{path} is not a DuckDB file that can be read; it may be damaged, or open for writing elsewhere"
+            )
+            self._try(f"ATTACH {text(path)} AS {alias} (READ_ONLY)", complaint)
+        for label, table in self.policy.tables.items():
+            self._table(table, sources[label], aliases)
+        for statement in _AFTER:
+            run(self.connection, statement)
+
+    def _table(self, table: Table, source: Source, aliases: Mapping[str, str]) -> None:
+        match source:
+            case Frame(frame, _):
+                self._frame(table, source, frame)
+            case File(kind="csv", paths=(path,)):
+                self._text_file(table, source, path)
+            case File(paths=paths):
+                self._same_schemas(table, source)
+                self._stored(table, source, f"read_parquet([{', '.join(map(text, paths))}])", "VIEW")
+            case Attached(path=path):
+                self._stored(table, source, f"{aliases[path]}.main.{name(table.name)}", "VIEW")
+
+    def _frame(self, table: Table, source: Frame, frame: object) -> None:
+        alias = f"frame {table.name}"
+        failed = False
+        try:
+            self.connection.register(alias, frame)
+        except Exception:  # its message may hold values
+            failed = True
+        if failed:
+            raise SourceError(source.unreadable)
+        # Copied, so that what is asked later does not change under us.
+        self._stored(table, source, name(alias), "TABLE")
+        self.connection.unregister(alias)
+
+    def _stored(self, table: Table, source: Source, origin: str, kind: str) -> None:
+        """A view, or a copy, of the columns that the policy names."""
+        found = self._schema(source, origin)
+        columns = {
+            label: read_column(column, found[_spelled(label, found, source, table)], f"{source.label}, column {label}")
+            for label, column in table.columns.items()
+        }
+        if table.public:
+            columns |= {label: read_public_column(label, found[label]) for label in found if label not in columns}
+        self._create(table, source, origin, columns, kind)
+
+    def _text_file(self, table: Table, source: File, path: str) -> None:
+        header = read_header(path, source.label, frozenset(table.columns))
+        for label in table.columns:
+            _spelled(label, dict.fromkeys(header.names, ""), source, table)
+        fields = ", ".join(f"{text(label)}: 'VARCHAR'" for label in header.names)
+        origin = (
+            f"read_csv([{text(path)}], auto_detect = false, header = true, delim = {text(header.delimiter)}, "
+            f"quote = '\"', escape = '\"', columns = {{{fields}}})"
+        )
+        columns = {label: read_text_column(column) for label, column in table.columns.items()}
+        if table.public:
+            # What is public may be looked at: whole columns of numbers or dates are read as such.
+            rest = [label for label in header.names if label not in columns]
+            columns |= {label: self._guessed(source, origin, label) for label in rest}
+        self._create(table, source, origin, columns, "TABLE")
+
+    def _guessed(self, source: File, origin: str, label: str) -> Stored:
+        raw = name(label)
+        failures = ", ".join(f"COUNT({raw}) - COUNT(TRY_CAST({raw} AS {kind}))" for kind in _GUESSES)
+        # A number that is not written as the database writes it (007) is a code, and stays a text.
+        codes = f"COUNT(*) FILTER (CAST(TRY_CAST({raw} AS BIGINT) AS VARCHAR) <> {raw})"
+        whole, real, day, coded, known = self._try(
+            f"SELECT {failures}, {codes}, COUNT({raw}) FROM {origin}", source.unreadable
+        )[0]
+        if known and not whole and not coded:
+            return Stored(f"TRY_CAST({raw} AS BIGINT)", Storage("integer"))
+        if known and not real and whole:
+            return Stored(f"TRY_CAST({raw} AS DOUBLE)", Storage("float"))
+        if known and not day:
+            return Stored(f"TRY_CAST({raw} AS DATE)", Storage("date"))
+        return Stored(raw, Storage("text"))
+
+    def _create(self, table: Table, source: Source, origin: str, columns: Mapping[str, Stored], kind: str) -> None:
+        for label, column in columns.items():
+            self.storages[table.name, label] = column.storage
+        shown = ", ".join(f"{column.sql} AS {name(label)}" for label, column in columns.items()) or "1 AS one"
+        self._try(f"CREATE {kind} {name(table.name)} AS SELECT {shown} FROM {origin}", source.unreadable)
+
+    def _schema(self, source: Source, origin: str) -> dict[str, str]:
+        return {str(row[0]): str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
+
+    def _same_schemas(self, table: Table, source: File) -> None:
+        """Every part of a folder holds the policy's columns in one type; a part that does not would fail when read."""
+        schemas = [self._schema(source, f"read_parquet([{text(path)}])") for path in source.paths]
+        for path, schema in zip(source.paths, schemas, strict=True):
+            for label in table.columns:
+                spelled = _spelled(label, schema, source, table)
+                if schema[spelled] != schemas[0].get(spelled):
+                    part = path.rpartition("/")[2]
+                    raise SourceError(
+                        f"{source.label}: the part {part} stores {label} as {schema[spelled][:60]}, "
+                        f"the first part as {schemas[0].get(spelled, 'nothing')[:60]}; write all parts alike"
+                    )
+
+    def _try(self, statement: str, complaint: str) -> Rows:
+        """While opening: the database's own words may hold values of the data, so ours stand in for them."""
+        line = ""
+        try:
+            return run(self.connection, statement)
+        except (duckdb.Error, MemoryError, RuntimeError, ValueError) as error:
+            place = re.search(r"CSV Error on Line: (\d+)", str(error))
+            line = f" (line {place[1]})" if place else ""
+        raise SourceError(complaint + line)
+
+
+def _spelled(label: str, found: Mapping[str, str], source: Source, table: Table) -> str:
+    """The column as the source spells it: it must be there, letter for letter."""
+    if label in found:
+        return label
+    other = next((own for own in found if own.casefold() == label.casefold()), None)
+    hint = f"it has {other}" if other is not None else f"it has {', '.join(sorted(found)[:20]) or 'none'}"
+    raise SourceError(f"{source.label} has no column {label}, which the policy names for {table.name}; {hint}")
+
+
+def public_columns(policy: Policy, storages: Mapping[tuple[str, str], Storage], table: str) -> dict[str, Column | None]:
+    """The columns of a public table, as far as the policy describes them."""
+    declared = policy.tables[table].columns
+    return {column: declared.get(column) for owner, column in storages if owner == table}
