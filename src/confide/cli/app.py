@@ -1,0 +1,134 @@
+"""The commands, as they are typed. What they do is loaded when they run, so that help is quick."""
+
+from typing import Annotated
+
+import typer
+
+from confide import __version__
+from confide.cli import options
+from confide.cli.boundary import Boundary
+from confide.cli.ledger_app import ledger_app
+
+app = typer.Typer(
+    name="confide",
+    cls=Boundary,
+    help="Ask questions about private data, and learn how far to trust each answer.",
+    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage. Start with: confide demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(ledger_app, name="ledger")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"confide {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Ask questions about private data, and learn how far to trust each answer."""
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        str | None, typer.Option("--dir", metavar="DIR", help="Keep the data, the policy and the ledger here.")
+    ] = None,
+    people: Annotated[str, typer.Option("--people", metavar="N", help="How many people to make up.")] = "100000",
+    as_json: options.Json = False,
+) -> None:
+    """Make up a small country, ask about it, and compare each answer with the truth."""
+    from confide.cli import demo as story  # noqa: PLC0415  loaded when used
+
+    story.run(folder, people, as_json)
+
+
+@app.command()
+def init(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A CSV, Parquet or DuckDB file.", show_default=False)],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="POLICY", help="The policy to write, if not beside the data."),
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="The table, or what to call it.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Draft a policy from the names and types of columns. No value is read; you fill in the bounds."""
+    from confide.cli import custody  # noqa: PLC0415  loaded when used
+
+    custody.init(file, output, table, as_json)
+
+
+@app.command()
+def check(policy: options.PolicyPath, ledger: options.LedgerFile = None, as_json: options.Json = False) -> None:
+    """Say what a policy makes public and what one unit may contribute; check data and ledger."""
+    from confide.cli import custody  # noqa: PLC0415  loaded when used
+
+    custody.check(policy, ledger, as_json)
+
+
+@app.command()
+def plan(
+    policy: options.PolicyPath,
+    sql: options.Sql,
+    epsilon: options.Epsilon = None,
+    within: options.Within = None,
+    confidence: options.Confidence = "0.95",
+    rows: options.Rows = None,
+    split: options.Split = None,
+    bounds: options.Bounds = None,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Forecast the cost and the width of an answer. Free: nothing private is read."""
+    from confide.cli import asking  # noqa: PLC0415  loaded when used
+
+    asking.plan(asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, analyst, ledger), as_json)
+
+
+@app.command()
+def sql(
+    policy: options.PolicyPath,
+    sql: options.Sql,
+    epsilon: options.Epsilon = None,
+    within: options.Within = None,
+    confidence: options.Confidence = "0.95",
+    rows: options.Rows = None,
+    split: options.Split = None,
+    bounds: options.Bounds = None,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Also draw a chart: FILE.html, .png or .svg.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Answer a question, with an interval on every number. The same question again is free."""
+    from confide.cli import asking  # noqa: PLC0415  loaded when used
+
+    asking.sql(
+        asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, analyst, ledger), plot, as_json
+    )
+
+
+@app.command()
+def budget(
+    policy: options.PolicyPath,
+    epsilon: options.Epsilon = None,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say what is spent, what is left, and how many answers at ε that is."""
+    from confide.cli import bookkeeping  # noqa: PLC0415  loaded when used
+
+    bookkeeping.budget(policy, epsilon, analyst, ledger, as_json)

@@ -1,0 +1,122 @@
+"""What the commands `plan` and `sql` do."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from confide.cli.console import say, show, show_json, waiting
+from confide.cli.options import read_bounds, read_share, read_split, read_sql, read_whole, read_within
+from confide.errors import ParameterError
+from confide.release import Answer, BudgetState, Plan, Session, open_session
+from confide.release.rendering import answer_lines, answer_table, plan_lines, plan_table
+
+_CHARTS = (".html", ".png", ".svg")
+_CONVERTED = (".png", ".svg")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question and its options, as they were typed."""
+
+    policy: str
+    sql: str
+    epsilon: str | None
+    within: str | None
+    confidence: str
+    rows: str | None
+    split: str | None
+    bounds: str | None
+    analyst: str
+    ledger: str | None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that a plan and an answer share."""
+        return {
+            "sql": read_sql(self.sql),
+            "confidence": read_share(self.confidence, "--confidence"),
+            "split": read_split(self.split),
+            "bounds": read_bounds(self.bounds),
+        }
+
+    def planned(self, session: Session, arguments: dict[str, Any]) -> Plan:
+        rows, within = read_whole(self.rows, "--rows"), read_within(self.within)
+        return session.plan(epsilon=self.epsilon, within=within, rows=rows, **arguments)
+
+
+def plan(request: Request, as_json: bool) -> None:
+    arguments = request.arguments()
+    with _opened(request) as session, waiting("planning"):
+        made = request.planned(session, arguments)
+    if as_json:
+        show_json({**made.to_dict(), "budget": _budget(made.budget)})
+        return
+    show(plan_table(made))
+    say(*plan_lines(made), style="dim")
+
+
+def sql(request: Request, plot: str | None, as_json: bool) -> None:
+    if (request.epsilon is None) == (request.within is None):
+        raise ParameterError(
+            "give --epsilon, what the whole call may cost, or --within, the width to reach, and not both; "
+            "confide plan shows what either gives, for free"
+        )
+    arguments = request.arguments()
+    chart = None if plot is None else _chart_place(plot)
+    with _opened(request) as session:
+        epsilon: object = request.epsilon
+        if request.within is not None:
+            with waiting("planning"):
+                epsilon = request.planned(session, arguments).cost.epsilon
+        before = session.budget
+        with waiting("asking"):
+            answer = session.sql(epsilon=epsilon, **arguments)
+        after = session.budget
+    stored = before.spent == after.spent
+    if chart is not None:
+        with waiting("drawing"):
+            _draw(answer, chart)
+    if as_json:
+        show_json({**json.loads(answer.to_json()), "stored": stored, "budget": _budget(after)})
+        return
+    show(answer_table(answer))
+    say(*answer_lines(answer), style="dim")
+    say("asked before: this is the stored answer, and it cost nothing" if stored else f"budget: {after}", style="dim")
+    if chart is not None:
+        say(f"drawn in {chart}", style="dim")
+
+
+@contextmanager
+def _opened(request: Request) -> Iterator[Session]:
+    with waiting("opening the data"):
+        session = open_session(request.policy, ledger=request.ledger, analyst=request.analyst)
+    with session:
+        yield session
+
+
+def _budget(state: BudgetState) -> dict[str, Any]:
+    return {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta, "cap": state.cap}
+
+
+def _chart_place(plot: str) -> Path:
+    """Where to draw, refused before anything is spent."""
+    path = Path(plot)
+    if path.suffix.lower() not in _CHARTS:
+        raise ParameterError(f"--plot {plot}: a chart is drawn as {', '.join(_CHARTS)}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ParameterError(f"--plot {plot}: there is no folder {path.parent}, or the file is one")
+    if path.suffix.lower() in _CONVERTED and find_spec("vl_convert") is None:
+        raise ParameterError(f"--plot {plot}: {path.suffix} needs the package vl-convert-python; .html needs nothing")
+    return path
+
+
+def _draw(answer: Answer, path: Path) -> None:
+    # With the converter a page holds all it needs; without, a browser fetches the drawing library when it is opened.
+    page: dict[str, Any] = {"inline": find_spec("vl_convert") is not None} if path.suffix.lower() == ".html" else {}
+    try:
+        answer.plot().save(str(path), format=path.suffix.lower()[1:], **page)
+    except OSError as error:
+        say(f"the chart could not be written to {path}: {error.strerror}; the answer is below", errors=True)

@@ -1,0 +1,140 @@
+"""What the commands `budget` and `ledger` do."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from confide.cli.console import facts, printable, say, show_json, waiting
+from confide.cli.console import show as display
+from confide.cli.options import read_whole
+from confide.cli.output import new_file
+from confide.errors import LedgerError, ParameterError
+from confide.policy import Policy
+from confide.release import books
+
+_BAR = 40
+_LONGEST_PURPOSE = 300
+
+
+def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, as_json: bool) -> None:
+    rules = Policy.load(policy)
+    found = books.look(rules, ledger, analyst, epsilon)
+    state = found.budget
+    if as_json:
+        numbers: dict[str, Any] = {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta}
+        numbers |= {"analyst": analyst, "cap": state.cap, "answers_left": found.answers_left}
+        show_json({**numbers, "ledger": str(found.path), "exists": found.exists})
+        return
+    limit = state.total if state.cap is None else state.cap
+    delta = f" at δ = {state.delta:g}" if state.delta else ""
+    who = f"analyst {analyst!r}" if analyst else "anybody unnamed"
+    rows = [("budget", f"ε = {state.total:.6g}{delta}, for everybody together")]
+    if state.cap is not None:
+        rows.append(("cap", f"{who} may spend ε = {state.cap:.6g} of it"))
+    rows.append(("spent", f"ε = {state.spent:.6g}" + (f" by {who}" if state.cap is not None else "")))
+    rows.append(("left", f"one more call may cost up to ε = {state.left:.6g}"))
+    if found.answers_left is not None:
+        rows.append(("room for", f"about {found.answers_left:,} calls at ε = {epsilon}"))
+    display(spent_bar(state.spent, limit))
+    display(facts(rows))
+    if state.delta:
+        say(
+            "ε does not add up here: ρ does, so many small calls together cost less than the sum of their ε",
+            style="dim",
+        )
+    if not found.exists:
+        say(f"no ledger yet: it is made at {found.path} when the data is opened first", style="dim")
+    elif found.differs:
+        say(f"{found.differs}; put that on the record with: confide ledger amend {policy}", style="yellow")
+
+
+def spent_bar(spent: float, total: float) -> Text:
+    """How much of a budget is gone, as a bar."""
+    share = min(1.0, spent / total) if total else 1.0
+    filled = min(_BAR, round(share * _BAR))
+    colour = "green" if share < 0.5 else "yellow" if share < 0.9 else "red"
+    return Text.assemble(("█" * filled, colour), ("░" * (_BAR - filled), "dim"), f" {share:.0%} spent")
+
+
+def show(policy: str, last: str, ledger: str | None, as_json: bool) -> None:
+    rules = Policy.load(policy)
+    count = read_whole(last, "--last")
+    if count is None or count < 1:
+        raise ParameterError(f"--last {last} is not a number of entries; write a whole number above 0")
+    with waiting("reading the ledger"):
+        found = books.look(rules, ledger)
+        if not found.exists:
+            raise LedgerError(f"there is no ledger at {found.path} yet: it is made when the data is opened first")
+        lines = books.read_lines(rules, ledger, count)
+    if as_json:
+        entries = [{name: getattr(line, name) for name in line.__dataclass_fields__} for line in lines]
+        state = {"total": found.budget.total, "spent": found.budget.spent, "left": found.budget.left}
+        show_json({"ledger": str(found.path), "entries": found.entries, "budget": state, "newest": entries})
+        return
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    table.add_column("entry", justify="right")
+    table.add_column("time (UTC)", no_wrap=True, style="dim")
+    table.add_column("who")
+    table.add_column("ε", justify="right")
+    table.add_column("what", overflow="fold")
+    for line in lines:
+        what = " ".join(line.what.split())
+        what = what if len(what) <= _LONGEST_PURPOSE else what[: _LONGEST_PURPOSE - 1] + "…"
+        waits = "" if line.kind != "charge" or line.answered else " (not answered yet)"
+        who = line.analyst if line.kind == "charge" else f"({line.kind})"
+        cost = "" if line.epsilon is None else f"{line.epsilon:.4g}"
+        time = line.time.replace("T", " ").removesuffix("+00:00")
+        table.add_row(str(line.sequence), time, Text(printable(who)), cost, Text(printable(what) + waits))
+    display(table)
+    say(f"{found.entries:,} entries in {found.path} · {found.budget}", style="dim")
+
+
+def verify(policy: str, ledger: str | None, as_json: bool) -> None:
+    with waiting("walking the chain"):
+        rules = Policy.load(policy)
+        head = books.verify(rules, ledger)
+        found = books.look(rules, ledger)
+    if as_json:
+        show_json({"ledger": str(found.path), "entries": head.sequence, "head": head.hash, "spent": found.budget.spent})
+        return
+    say("the ledger is whole: every entry follows from those before it, and the sums are right", style="green")
+    rows = [("ledger", str(found.path)), ("entries", f"{head.sequence:,}"), ("head", head.hash)]
+    display(facts([*rows, ("spent", str(found.budget))]))
+    if found.differs:
+        say(f"{found.differs}; put that on the record with: confide ledger amend {policy}", style="yellow")
+
+
+def export(policy: str, output: str | None, ledger: str | None, as_json: bool) -> None:
+    rules = Policy.load(policy)
+    if output is None:
+        head = books.export(rules, sys.stdout, ledger)
+        sys.stdout.flush()
+        say(f"{head.sequence:,} entries; the last hash is {head.hash}", style="dim", errors=True)
+        return
+    path = Path(output)
+    with waiting("writing"), new_file(path, "choose another name") as stream:
+        head = books.export(rules, stream, ledger)
+    if as_json:
+        show_json({"file": str(path), "entries": head.sequence, "head": head.hash})
+        return
+    say(f"{head.sequence:,} entries written to {path}; the last hash is {head.hash}")
+
+
+def amend(policy: str, ledger: str | None, as_json: bool) -> None:
+    changed = books.amend(Policy.load(policy), ledger)
+    if as_json:
+        show_json({"changed": bool(changed), "was": changed})
+        return
+    say(f"on the record: before, {changed}" if changed else "nothing to change: the ledger holds what the policy says")
+
+
+def restore_anchor(policy: str, ledger: str | None, as_json: bool) -> None:
+    with waiting("walking the chain"):
+        path = books.restore_anchor(Policy.load(policy), ledger)
+    if as_json:
+        show_json({"ledger": str(path), "anchor": f"{path}.anchor"})
+        return
+    say(f"the chain of {path} is whole, and its anchor is made again")

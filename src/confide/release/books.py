@@ -1,0 +1,163 @@
+"""The ledger of a policy, for whoever keeps it: what was spent and on what, whether it is whole, and its terms."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from confide.errors import LedgerError
+from confide.ledger import Entry, Head, Ledger, MemoryLedger, SqliteLedger
+from confide.ledger import export as write_export
+from confide.ledger import restore_anchor as make_anchor
+from confide.policy import Policy
+from confide.privacy.amount import parse_amount, show
+from confide.privacy.budget import of_quanta, remaining
+from confide.release.cost import BudgetState
+from confide.release.opening import ledger_path
+
+LedgerPath = str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One charge, or one change of the terms, as a person reads it. `epsilon` is what it would be alone."""
+
+    sequence: int
+    time: str
+    kind: str
+    analyst: str = ""
+    epsilon: float | None = None
+    what: str = ""
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The state of a policy's ledger. `differs` says in which terms it is not as the policy, and "" if in none."""
+
+    path: Path
+    exists: bool
+    budget: BudgetState
+    entries: int
+    differs: str
+    answers_left: int | None = None
+
+
+def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: object = None) -> Books:
+    """What is spent and left. `epsilon` asks for how many more calls at that ε there is room.
+
+    A ledger that was never made has spent nothing; it is not made by looking.
+    """
+    path = ledger_path(policy, ledger)
+    with _book(policy, path) as book:
+        state = budget_state(book, analyst)
+        fitting = None if epsilon is None else state.answers_left(float(parse_amount(epsilon, "epsilon")), book.budget)
+        differs = _difference(book, policy)
+        return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
+
+
+def budget_state(ledger: Ledger, analyst: str = "") -> BudgetState:
+    """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
+    budget, caps = ledger.budget, ledger.caps
+    spent = ledger.spent()
+    left = budget.largest_call(remaining(spent, ledger.cap))
+    total, delta = float(budget.epsilon), float(budget.delta)
+    own = caps.get(analyst, caps.get("*"))
+    if own is None:
+        return BudgetState(total, float(budget.as_epsilon(spent)), float(left or 0), delta, analyst)
+    mine = ledger.spent(analyst)
+    own_left = budget.largest_call(remaining(mine, budget.cap_of(own))) if own else None
+    least = min(float(left or 0), float(own_left or 0))
+    return BudgetState(total, float(budget.as_epsilon(mine)), least, delta, analyst, float(own))
+
+
+def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tuple[Line, ...]:
+    """The newest charges and changes of terms, oldest first."""
+    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+        # A charge and its answer are two entries.
+        newest = list(book.entries(after=max(0, _length(book) - 2 * last)))
+        answered = {entry.body["charge"] for entry in newest if entry.kind == "answer"}
+        lines = [_line(entry, book, entry.sequence in answered) for entry in newest if entry.kind != "answer"]
+        return tuple(lines[-last:])
+
+
+def verify(policy: Policy, ledger: LedgerPath = None) -> Head:
+    """Walk the whole chain and add everything up again; `LedgerDamaged` or `LedgerRolledBack` if it does not hold."""
+    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+        return book.verify()
+
+
+def export(policy: Policy, stream: IO[str], ledger: LedgerPath = None) -> Head:
+    """Every entry as one JSON line that anybody can add up again."""
+    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+        return write_export(book, stream)
+
+
+def amend(policy: Policy, ledger: LedgerPath = None) -> str:
+    """Put the policy's budget and caps on the ledger's record; what was changed, and "" if nothing had to be."""
+    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+        differs = _difference(book, policy)
+        if differs:
+            book.amend(policy.budget, policy.analysts)
+        return differs
+
+
+def restore_anchor(policy: Policy, ledger: LedgerPath = None) -> Path:
+    """Make a lost anchor again; the custodian vouches that the ledger is the newest there is."""
+    path = ledger_path(policy, ledger)
+    make_anchor(path)
+    return path
+
+
+def _book(policy: Policy, path: Path) -> Ledger:
+    if os.path.lexists(path) or os.path.lexists(f"{path}.anchor"):
+        return SqliteLedger.open(path)
+    if not path.parent.is_dir():
+        raise LedgerError(
+            f"the folder {path.parent} of the ledger does not exist: make it, or keep the ledger elsewhere"
+        )
+    return MemoryLedger(policy.budget, policy.analysts)
+
+
+def _difference(book: Ledger, policy: Policy) -> str:
+    found = []
+    if (book.budget.epsilon, book.budget.delta) != (policy.budget.epsilon, policy.budget.delta):
+        found.append(f"a budget of {book.budget}, the policy {policy.budget}")
+    if dict(book.caps) != dict(policy.analysts):
+        found.append(f"caps of {_caps(book.caps)}, the policy {_caps(policy.analysts)}")
+    return "; ".join(f"the ledger holds {part}" for part in found)
+
+
+def _caps(caps: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name}: {show(epsilon)}" for name, epsilon in sorted(caps.items())) or "none"
+
+
+def _line(entry: Entry, book: Ledger, answered: bool) -> Line:
+    body: dict[str, Any] = entry.body
+    if entry.kind != "charge":
+        caps = {name: Fraction(terms["epsilon"]) for name, terms in body["caps"].items()}
+        delta = f", δ = {show(Fraction(body['delta']))}" if Fraction(body["delta"]) else ""
+        terms = f"budget ε = {show(Fraction(body['epsilon']))}{delta}" + (f"; caps {_caps(caps)}" if caps else "")
+        kind = "opened" if entry.kind == "genesis" else entry.kind
+        return Line(entry.sequence, body["time"], kind, what=terms)
+    paid = of_quanta(tuple(int(number) for number in body["amount"]))
+    epsilon = float(book.budget.as_epsilon(paid))
+    return Line(entry.sequence, body["time"], "charge", body["analyst"], epsilon, body["purpose"], answered)
+
+
+def _length(book: Ledger) -> int:
+    """The number of entries, found by halving: each look reads one page, however long the ledger is."""
+
+    def after(number: int) -> Iterator[Entry]:
+        return islice(book.entries(after=number), 1)
+
+    low, high = 0, 1
+    while any(after(high)):
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if any(after(middle)) else (low, middle)
+    return low
