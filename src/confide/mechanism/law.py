@@ -81,7 +81,8 @@ class DiscreteLaplace:
         rate = self._rate()
         below = np.floor(thresholds)
         steps = np.where(below >= 0, below + 1, -below)
-        beyond = np.exp(np.maximum(-steps * rate, -745.0)) / (1 + math.exp(-rate))
+        # Rounded up at 10^-304, since numbers below the normal ones are slow.
+        beyond = np.exp(np.maximum(-steps * rate, -700.0)) / (1 + math.exp(-rate))
         return np.where(below >= 0, np.maximum(beyond * (1 + SLACK), SMALLEST), 1 - beyond * (1 - SLACK))
 
     def half_width(self, confidence: Confidence) -> int:
