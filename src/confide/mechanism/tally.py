@@ -11,8 +11,8 @@ Integers = NDArray[np.int64]
 Domain = tuple[int, int]
 Neighbours = Literal["add-remove", "replace-one"]
 """`add-remove`: rows come or go, and their number is private. `replace-one`: rows change their values, and their number
-is public. A filter or a group makes the number of its rows private even where that of the table is public: a row that is
-replaced may leave it. Such a relation is `add-remove` with twice the rows per unit.
+is public. A filter or a group makes the number of its rows private even where that of the table is public: a row that
+is replaced may leave it. Such a relation is `add-remove` with twice the rows per unit.
 """
 
 REACH: Final = 2**62 - 1
@@ -113,14 +113,13 @@ def bucketed(tally: Tally, edges: tuple[int, ...]) -> Buckets:
 
 
 def geometric_edges(base: float, largest: int) -> tuple[int, ...]:
-    """1, and on by steps of about `base`, to the first that is at least `largest`, cut to it."""
-    edges, step = [1], 1
-    while edges[-1] < largest:
-        edge = min(max(edges[-1] + 1, round(base**step)), largest)
-        if edge > base**step * 0.999:
-            edges.append(edge)
-        step += 1
-    return tuple(edges)
+    """1, base, base², ... rounded to integers, up to `largest`, which is the last."""
+    edges = {1, max(1, largest)}
+    power = base
+    while power < largest:
+        edges.add(min(round(power), largest))
+        power *= base
+    return tuple(sorted(edges))
 
 
 def weighted_total(values: Integers, weights: Integers) -> int:
@@ -130,5 +129,4 @@ def weighted_total(values: Integers, weights: Integers) -> int:
     largest = max(abs(int(values.min())), abs(int(values.max())))
     if largest * int(weights.sum()) < 2**62:
         return int(values @ weights)
-    # Split so that each half's products fit: |value| < 2^63, weights below 2^31 a million at a time are not assumed.
     return int(values.astype(object) @ weights.astype(object))
