@@ -177,13 +177,13 @@ def test_a_pure_budget_refuses_unknown_keys(people: Session) -> None:
         people.sql("SELECT town, COUNT(*) FROM person GROUP BY town", epsilon=1)
 
 
-def test_public_rows_are_counted_exactly_and_free(tmp_path: Path) -> None:
+def test_public_rows_are_counted_exactly_for_next_to_nothing(tmp_path: Path) -> None:
     session = confide.open(row_policy(rows="public"), rows_frame(), tmp_path / "l")
     row = session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1).to_dicts()[0]
     assert row == {"n": 1000, "n_low": 1000, "n_high": 1000}
-    assert session.budget.spent == 0
+    assert session.budget.spent < 1e-40
     assert session.sql("SELECT COUNT(*) AS n FROM t WHERE x > 0", epsilon=1).mechanism == {"n": "discrete laplace"}
-    assert session.budget.spent == 1
+    assert session.budget.spent == pytest.approx(1)
 
 
 def test_all_declared_keys_are_there_even_empty_ones(tmp_path: Path) -> None:

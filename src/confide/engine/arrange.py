@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from confide.engine.protocol import Exact, KeyValue
+from confide.engine.protocol import Counts, Exact, KeyValue
+from confide.engine.running import Columns
 from confide.query.grouping import key_size
 from confide.query.tree import BinnedKey, DeclaredKey, Key, Summary
 
@@ -43,6 +44,60 @@ def _open(rows: Rows, summary: Summary) -> Exact:
     order = sorted(range(len(rows)), key=lambda place: tuple(str(value) for value in keys[place]))
     cells = tuple(_integers([rows[place][width + cell] or 0 for place in order]) for cell in range(len(summary.cells)))
     return Exact(cells, tuple(keys[place] for place in order))
+
+
+def arrange_tally(
+    columns: Columns, summary: Summary, keys: tuple[tuple[KeyValue, ...], ...] | None
+) -> tuple[Counts, ...]:
+    """One tally for every group of a result, in its order; groups without values have an empty one.
+
+    Rows come ordered by their keys, so a group is a run of rows, and its key is looked at once.
+    """
+    values, counts = (np.asarray(columns[name]).astype(np.int64) for name in ("t", "n"))
+    named = [columns[f"k{place}"] for place in range(len(summary.keys))]
+    starts = _run_starts(named, len(values))
+    places = [_places(key) for key in summary.keys]
+    sizes = [size or 0 for size in map(key_size, summary.keys)]
+    known = None if keys is None else {key: place for place, key in enumerate(keys)}
+    empty = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    result = [empty] * (prod(sizes) if keys is None else len(keys))
+    for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
+        key = tuple(
+            value if place is None else place[value]
+            for value, place in zip((_plain(column, start) for column in named), places, strict=True)
+        )
+        group = known.get(key) if known is not None else _position(key, sizes)
+        if group is not None:
+            result[group] = (values[start:end], counts[start:end])
+    return tuple(result)
+
+
+def _run_starts(named: list[Any], length: int) -> list[int]:
+    """Where a key differs from the one before it."""
+    if length == 0:
+        return []
+    changed = np.zeros(length, dtype=bool)
+    changed[0] = True
+    for column in named:
+        mask = np.ma.getmaskarray(column)
+        plain = np.ma.getdata(column)
+        changed[1:] |= (mask[1:] != mask[:-1]) | (~mask[1:] & ~mask[:-1] & (plain[1:] != plain[:-1]).astype(bool))
+    return [int(place) for place in np.flatnonzero(changed)]
+
+
+def _plain(column: Any, row: int) -> KeyValue:
+    value = column[row]
+    if np.ma.is_masked(value):
+        return None
+    plain: KeyValue = value.item() if isinstance(value, np.generic) else value
+    return plain
+
+
+def _position(key: tuple[Any, ...], sizes: list[int]) -> int:
+    group = 0
+    for place, size in zip(key, sizes, strict=True):
+        group = group * size + place
+    return group
 
 
 def _places(key: Key) -> Mapping[KeyValue, int] | None:

@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 
-from confide.engine.arrange import arrange
+from confide.engine.arrange import arrange, arrange_tally
 from confide.engine.loading import Loader, public_columns
 from confide.engine.protocol import Exact
 from confide.engine.public import infer_column, most_rows
-from confide.engine.running import Rows, run_apart
+from confide.engine.running import Columns, Rows, run_apart, run_columns
 from confide.engine.source import Attached, File, prepare, stamp, version_of
 from confide.engine.sql import SummaryWriter
 from confide.errors import EngineError
@@ -26,7 +27,11 @@ class DuckDBEngine:
     """One policy's tables in one in-memory database. Private rows stay in it."""
 
     def __init__(
-        self, policy: Policy, data: Mapping[str, Any] | None = None, limit_seconds: float = _LIMIT_SECONDS
+        self,
+        policy: Policy,
+        data: Mapping[str, Any] | None = None,
+        limit_seconds: float = _LIMIT_SECONDS,
+        threads: int | None = None,
     ) -> None:
         self._policy = policy
         self._limit = limit_seconds
@@ -36,7 +41,7 @@ class DuckDBEngine:
         self._connection = duckdb.connect(":memory:")
         self._public: dict[str, Mapping[str, Column]] = {}
         self._multiplicities: dict[tuple[str, tuple[Column, ...]], int] = {}
-        loader = Loader(self._connection, policy)
+        loader = Loader(self._connection, policy, threads)
         try:
             loader.load(self._sources)
         except BaseException:
@@ -52,20 +57,30 @@ class DuckDBEngine:
     # --- private reads ------------------------------------------------------------------------------------------------
 
     def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
-        """One statement over the private rows, exact integers out; whatever fails, fails with the same words."""
+        """Exact integers out: one statement for cells, one per tally. Whatever fails, fails with the same words."""
         if not isinstance(charge, Charge):
             raise TypeError("private rows are read against a charge of the ledger")
         reason = "the data changed since they were opened"
         try:
             writer = SummaryWriter(summary, self._storages, secret)
-            rows = self._run(writer.statement(bounding=not self._bounded_anyway(summary)))
+            bounding = not self._bounded_anyway(summary)
+            # Keys of undeclared domain always come with a cell that counts their units.
+            rows = self._run(writer.statement(bounding)) if summary.cells else []
+            exact = arrange(rows, summary)
+            tallies = tuple(
+                arrange_tally(self._columns(writer.tally_statement(tally, bounding)), summary, exact.keys)
+                for tally in summary.tallies
+            )
             if self._stamps == self._live_stamps():
-                return arrange(rows, summary)
+                return replace(exact, tallies=tallies)
         except Exception as error:
             reason = type(error).__name__
         # Raised outside of the handler, so that the database's words do not travel along as its context.
         _LOG.error("a statement failed: %s", reason)
         raise EngineError
+
+    def _columns(self, statement: str) -> Columns:
+        return run_columns(self._connection, statement, self._limit)
 
     def _run(self, statement: str) -> Rows:
         return run_apart(self._connection, statement, self._limit)

@@ -34,11 +34,13 @@ class Loader:
 
     connection: duckdb.DuckDBPyConnection
     policy: Policy
+    threads: int | None = None
     storages: dict[tuple[str, str], Storage] = field(default_factory=dict)
 
     def load(self, sources: Mapping[str, Source]) -> None:
         paths = sorted({path for source in sources.values() if isinstance(source, File) for path in source.paths})
-        for statement in (*_BEFORE, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
+        threads = () if self.threads is None else (f"SET threads = {int(self.threads)}",)
+        for statement in (*_BEFORE, *threads, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
             run(self.connection, statement)
         databases = sorted({source.path for source in sources.values() if isinstance(source, Attached)})
         aliases = {path: f"source_{place}" for place, path in enumerate(databases)}

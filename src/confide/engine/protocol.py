@@ -12,6 +12,7 @@ from confide.privacy.charge import Charge
 from confide.query.tree import Summary
 
 KeyValue = str | int | bool | None
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,13 @@ class Exact:
 
     Groups of declared keys are all there, in the order of the product of their domains, and `keys` is None. Groups of
     undeclared keys are those that exist, and `keys` names them; a declared or binned part of such a key is a place in
-    its domain. Integers are Python's where they may pass 64 bits.
+    its domain. Integers are Python's where they may pass 64 bits. `tallies[i][g]` are the distinct values of tally i in
+    group g, in increasing order, and how many rows have each.
     """
 
     cells: tuple[NDArray[np.int64] | NDArray[np.object_], ...]
     keys: tuple[tuple[KeyValue, ...], ...] | None
+    tallies: tuple[tuple[Counts, ...], ...] = ()
 
 
 class Engine(Protocol):

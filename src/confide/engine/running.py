@@ -1,11 +1,15 @@
 """Running a statement so that Ctrl-C and a time limit end it at once."""
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import duckdb
+from numpy.typing import NDArray
 
 Rows = list[tuple[Any, ...]]
+Columns = dict[str, NDArray[Any]]
+Result = TypeVar("Result")
 
 _PATIENCE = 0.05
 
@@ -15,18 +19,33 @@ class TimeLimitError(Exception):
 
 
 def run(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None) -> Rows:
-    """The rows of one statement.
+    """The rows of one statement."""
+    return _run(connection, lambda: connection.execute(statement).fetchall(), limit_seconds)
+
+
+def run_columns(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None) -> Columns:
+    """The columns of one statement as arrays, on a cursor of its own: for results too long for rows of Python."""
+    cursor = connection.cursor()
+    try:
+        columns: dict[str, Any] = _run(cursor, lambda: dict(cursor.execute(statement).fetchnumpy()), limit_seconds)
+        return columns
+    finally:
+        cursor.close()
+
+
+def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], limit_seconds: float | None) -> Result:
+    """What a statement fetches.
 
     The statement runs in a thread, because the database answers to Ctrl-C only between its tasks, which may last for
     minutes; the caller's thread waits, and what interrupts it interrupts the statement.
     """
-    rows: list[Rows] = []
+    results: list[Result] = []
     errors: list[BaseException] = []
     done = threading.Event()
 
     def work() -> None:
         try:
-            rows.append(connection.execute(statement).fetchall())
+            results.append(fetch())
         except BaseException as error:  # raised again in the caller's thread
             errors.append(error)
         finally:
@@ -45,7 +64,7 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: fl
     worker.join()
     if errors:
         raise errors[0]
-    return rows[0]
+    return results[0]
 
 
 def run_apart(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None) -> Rows:

@@ -19,6 +19,7 @@ from confide.query.tree import (
     Scan,
     Span,
     Summary,
+    Tally,
     UnknownKey,
 )
 
@@ -38,9 +39,30 @@ class SummaryWriter:
 
         `bounding=False` is for relations in which no unit has more rows than its bound anyway.
         """
+        inputs, used = self._inputs(self._summary.cells)
+        rows = self._kept(inputs, bounding)
+        totals = [_aggregate(cell, column) for cell, column in zip(self._summary.cells, used, strict=True)]
+        cells = [f"{total} AS v{place}" for place, total in enumerate(totals)]
+        shown = ", ".join([*self._aliases, *cells])
+        return f"SELECT {shown} FROM ({rows}) AS r{self._grouping()}"
+
+    def tally_statement(self, tally: Tally, bounding: bool = True) -> str:
+        """SELECT key places or values, a value, and how many of the kept rows have it, in order."""
+        rows = self._kept([("t", self._input(Cell("known", tally.subject, tally.where)))], bounding)
+        grouped = ", ".join([*self._aliases, "t"])
+        counted = f"SELECT {grouped}, COUNT(*) AS n FROM ({rows}) AS r WHERE t IS NOT NULL GROUP BY {grouped}"
+        domains = [_domain(key, f"k{place}") for place, key in enumerate(self._summary.keys)]
+        kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
+        return f"{counted}{kept} ORDER BY {grouped}"
+
+    @property
+    def _aliases(self) -> list[str]:
+        return [f"k{place}" for place in range(len(self._summary.keys))]
+
+    def _kept(self, inputs: list[tuple[str, str]], bounding: bool) -> str:
+        """The rows that count, with their keys and inputs: the same rows whatever the inputs are."""
         summary = self._summary
-        keys = [(f"k{place}", self._key(key)) for place, key in enumerate(summary.keys)]
-        inputs, used = self._inputs(summary.cells)
+        keys = list(zip(self._aliases, map(self._key, summary.keys), strict=True))
         conditions = [] if summary.where == Always(True) else [self._rows.predicate(summary.where)]
         source = self._from(summary.relation)
         if summary.bound is not None:
@@ -48,19 +70,14 @@ class SummaryWriter:
             # Rows of nobody, and rows outside every group, do not use up a bound.
             conditions = [*conditions, f"{unit} IS NOT NULL", *self._valid(keys)]
         if summary.bound is None or not bounding:
-            rows = select([*keys, *inputs], source, conditions)
-        else:
-            order = [self._order(field) for field in summary.order_by]
-            rows = bounded_rows(Bounded(source, conditions, unit, keys, inputs, order), summary.bound, self._secret)
-        totals = [_aggregate(cell, column) for cell, column in zip(summary.cells, used, strict=True)]
-        cells = [f"{total} AS v{place}" for place, total in enumerate(totals)]
-        shown = ", ".join([*(alias for alias, _ in keys), *cells])
-        return f"SELECT {shown} FROM ({rows}) AS r{self._grouping(keys)}"
+            return select([*keys, *inputs], source, conditions)
+        order = [self._order(field) for field in summary.order_by]
+        return bounded_rows(Bounded(source, conditions, unit, keys, inputs, order), summary.bound, self._secret)
 
-    def _grouping(self, keys: Sequence[tuple[str, str]]) -> str:
-        if not keys:
+    def _grouping(self) -> str:
+        if not self._summary.keys:
             return ""
-        grouped = f" GROUP BY {', '.join(alias for alias, _ in keys)}"
+        grouped = f" GROUP BY {', '.join(self._aliases)}"
         if self._summary.bound is not None:
             return grouped
         domains = [_domain(key, f"k{place}") for place, key in enumerate(self._summary.keys)]

@@ -1,21 +1,37 @@
 """Aggregates and what is computed from them: from sqlglot's nodes to measures and values."""
 
 from fractions import Fraction
+from typing import Literal
 
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Category
+from confide.policy import Category, Unbounded
+from confide.policy import Number as NumberColumn
+from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
 from confide.query.comparison import joined
 from confide.query.expression import number, predicate, scalar
 from confide.query.literal import bare, literal_number
 from confide.query.parse import shown
-from confide.query.question import Arithmetic, Magnitude, Mean, Measure, Measured, Number, Rounded, Spread, Value
+from confide.query.quantile import quantile_call
+from confide.query.question import (
+    Arithmetic,
+    Estimated,
+    Magnitude,
+    Mean,
+    Measure,
+    Measured,
+    Number,
+    Rounded,
+    Spread,
+    Statistic,
+    Value,
+)
 from confide.query.relation import From
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
-from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span
+from confide.query.tree import Always, Cell, Constant, Field, Predicate, Reading, Span, Tally
 from confide.query.tree import Number as RowNumber
 
 _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
@@ -39,8 +55,11 @@ class Aggregates:
         self.unit = source.unit
         self.unit_fields = source.unit_fields
         self.always = source.complete and not grouped and not filtered
+        self.mechanism = "auto"
         self._cells: dict[Cell, int] = {}
         self._measures: dict[Measure, int] = {}
+        self._tallies: dict[Tally, int] = {}
+        self._statistics: dict[Statistic, int] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -49,6 +68,14 @@ class Aggregates:
     @property
     def measures(self) -> tuple[Measure, ...]:
         return tuple(self._measures)
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        return tuple(self._tallies)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        return tuple(self._statistics)
 
     def value(self, node: exp.Expr) -> Value:
         """Arithmetic on aggregates and constants."""
@@ -98,14 +125,54 @@ class Aggregates:
                 return self._count(joined((where, predicate(node.this, self.scope)), every=True))
             case exp.Count() if not node.expressions:
                 return Measured(self._known(scalar(node.this, self.scope), where))
-            case exp.Sum():
-                return self._sum(number(node.this, self.scope), where)
-            case exp.Avg():
-                return self._mean(number(node.this, self.scope), where)
+            case exp.Sum() | exp.Avg():
+                kind: Literal["total", "mean"] = "total" if isinstance(node, exp.Sum) else "mean"
+                subject, bounded = self._numeric(node.this)
+                if not bounded or self.mechanism not in ("auto", "laplace"):
+                    return self._statistic(kind, subject, bounded, where)
+                return self._sum(subject, where) if kind == "total" else self._mean(subject, where)
+        quantile = quantile_call(node)
+        if quantile is not None:
+            subject, bounded = self._numeric(quantile[0])
+            return self._statistic("quantile", subject, bounded, where, quantile[1])
         if type(node) in _SPREADS:
             sample, root = _SPREADS[type(node)]
             return self._spread(number(node.this, self.scope), where, sample, root)
         raise QueryError(_refusal(node))
+
+    def _numeric(self, node: exp.Expr) -> tuple[RowNumber, bool]:
+        """A number and whether the policy bounds it; an unbounded column is read within what 62 bits hold."""
+        if isinstance(node, exp.Column):
+            field = self.scope.field(node)
+            if isinstance(field, Field) and isinstance(field.column, Unbounded):
+                grain, most = field.column.grain, INDEX_LIMIT - 1
+                column = NumberColumn(field.name, -most * grain, most * grain, grain)
+                return Reading(Field(field.source, column), Span(-most, most, grain)), False
+        return number(node, self.scope), True
+
+    def _statistic(
+        self,
+        kind: Literal["quantile", "total", "mean"],
+        subject: RowNumber,
+        bounded: bool,
+        where: Predicate,
+        q: Fraction | None = None,
+    ) -> Value:
+        """A statistic of its own: what one unit can change are ranks and rows, not one bounded sum."""
+        span = subject.span
+        if span.date:
+            raise QueryError("dates are counted, compared and binned; quantiles of `a - b`, in days, are answered")
+        if span.largest >= INDEX_LIMIT:
+            raise QueryError("the expression is too wide for a quantile; use fewer factors or a coarser grain")
+        stability = self.stability
+        rows, neighbours = stability.rows, stability.neighbours
+        if neighbours == "replace-one" and (span.nullable or not self.always or where != Always(True)):
+            # A row that is replaced may come or go here: two changes of add-remove.
+            rows, neighbours = 2 * rows, "add-remove"
+        tally = self._tallies.setdefault(Tally(subject, where), len(self._tallies))
+        low, high = (span.low, span.high) if bounded else (None, None)
+        statistic = Statistic(kind, tally, q, low, high, span.grain, rows, neighbours, self.mechanism)
+        return Estimated(self._statistics.setdefault(statistic, len(self._statistics)))
 
     def _count(self, where: Predicate) -> Value:
         optional = not (self.always and where == Always(True))
@@ -221,17 +288,12 @@ def _refusal(node: exp.Expr) -> str:
         return "SELECT * shows rows, which never leave the data; write COUNT(*) or aggregates of columns"
     if isinstance(node, exp.Window):
         return f"{what}: window functions are not answered; GROUP BY the partition instead"
-    if isinstance(node, exp.Median | exp.Quantile | exp.PercentileCont | exp.ApproxQuantile | exp.Min | exp.Max):
-        return (
-            f"{what}: medians, quantiles and extremes are not answered yet; "
-            "AVG and STDDEV describe the middle and the spread"
-        )
     if isinstance(node, exp.Subquery | exp.Select):
         return (
             "a subquery stands only in FROM, as one row per unit: "
             "FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
         )
     return (
-        f"{what} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV "
-        "and arithmetic on them"
+        f"{what} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV, MEDIAN, "
+        "QUANTILE, MIN, MAX, and arithmetic on them"
     )

@@ -13,7 +13,7 @@ from confide.query.clause import check_clauses, whole_number
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, find_key
 from confide.query.parse import parse
-from confide.query.question import KeyColumn, Question, ValueColumn, measures_of
+from confide.query.question import KeyColumn, Question, ValueColumn, measures_of, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released
 from confide.query.scope import Catalog, Scope
@@ -28,11 +28,15 @@ def bind(
     catalog: Catalog,
     bounds: Mapping[str, tuple[Fraction, Fraction]] | None = None,
     dialect: str = "duckdb",
+    mechanisms: Mapping[str, str] | str = "auto",
 ) -> Question:
-    """The question that a SQL text asks under a policy. `bounds` limit computed columns of an inner query."""
+    """The question that a SQL text asks under a policy. `bounds` limit computed columns of an inner query.
+
+    `mechanisms` names a mechanism for all columns, or by column; `auto` leaves the choice to forecasts.
+    """
     select = parse(text, dialect)
     try:
-        return _question(select, policy, catalog, bounds or {}, dialect)
+        return _question(select, policy, catalog, bounds or {}, dialect, mechanisms)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None
 
@@ -43,6 +47,7 @@ def _question(
     catalog: Catalog,
     bounds: Mapping[str, tuple[Fraction, Fraction]],
     dialect: str,
+    mechanisms: Mapping[str, str] | str,
 ) -> Question:
     check_clauses(select)
     if len(select.expressions) > _MOST_COLUMNS:
@@ -55,7 +60,7 @@ def _question(
     where = predicate(clause.this, scope) if clause is not None else Always(True)
     keys = bind_keys(select, scope)
     aggregates = Aggregates(scope, source, bool(keys), where != Always(True))
-    columns = _columns(select, keys, aggregates, scope)
+    columns = _columns(select, keys, aggregates, scope, mechanisms)
     released = Released(select.expressions, columns, keys, aggregates, scope)
     having, order = select.args.get("having"), select.args.get("order")
     condition = released.condition(having.this) if having is not None else None
@@ -63,8 +68,11 @@ def _question(
     open_keys = any(isinstance(key, UnknownKey) for key in keys)
     threshold = aggregates.threshold() if open_keys else None
     return Question(
-        summary=Summary(source.relation, where, source.bound, keys, aggregates.cells, source.order_by),
+        summary=Summary(
+            source.relation, where, source.bound, keys, aggregates.cells, aggregates.tallies, source.order_by
+        ),
         measures=aggregates.measures,
+        statistics=aggregates.statistics,
         threshold=threshold,
         columns=columns,
         having=condition,
@@ -78,7 +86,11 @@ def _question(
 
 
 def _columns(
-    select: exp.Select, keys: tuple[Key, ...], aggregates: Aggregates, scope: Scope
+    select: exp.Select,
+    keys: tuple[Key, ...],
+    aggregates: Aggregates,
+    scope: Scope,
+    mechanisms: Mapping[str, str] | str,
 ) -> tuple[KeyColumn | ValueColumn, ...]:
     """The columns of the result; every output name is there once, the ends of intervals included."""
     columns: list[KeyColumn | ValueColumn] = []
@@ -89,8 +101,9 @@ def _columns(
         if place is not None:
             column: KeyColumn | ValueColumn = KeyColumn(item.alias or keys[place].name, place)
         else:
-            value = aggregates.value(node)
-            column = ValueColumn(item.alias or _default_name(node, taken), value)
+            name = item.alias or _default_name(node, taken)
+            aggregates.mechanism = mechanisms if isinstance(mechanisms, str) else mechanisms.get(name, "auto")
+            column = ValueColumn(name, aggregates.value(node))
         for name in _output_names(column):
             if name.casefold() in taken:
                 raise QueryError(
@@ -99,7 +112,15 @@ def _columns(
                 )
         taken |= {name.casefold() for name in _output_names(column)}
         columns.append(column)
-    if not any(isinstance(column, ValueColumn) and measures_of(column.value) for column in columns):
+    aggregates.mechanism = "auto"
+    named = {column.name for column in columns}
+    unknown = [] if isinstance(mechanisms, str) else sorted(set(mechanisms) - named)
+    if unknown:
+        raise QueryError(
+            f"mechanism names {unknown[0]}, which is no column of the result; it has {', '.join(sorted(named))}"
+        )
+    values = [column.value for column in columns if isinstance(column, ValueColumn)]
+    if not any(measures_of(value) | statistics_of(value) for value in values):
         raise QueryError("the SELECT has no aggregate; add COUNT(*)")
     return tuple(columns)
 

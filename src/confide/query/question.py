@@ -28,6 +28,32 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Statistic:
+    """A number that is released by a mechanism of its own, from a tally: its sensitivity is not a matter of one bound.
+
+    Values are indices in [low, high] (both None if the column is unbounded), worth `grain` each. One unit has at most
+    `rows` rows, over all groups together, that change under `neighbours`.
+    """
+
+    kind: Literal["quantile", "total", "mean"]
+    tally: int
+    q: Fraction | None
+    low: int | None
+    high: int | None
+    grain: Fraction
+    rows: int
+    neighbours: Neighbours
+    mechanism: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """The statistic itself."""
+
+    statistic: int
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """The measure itself."""
 
@@ -82,7 +108,7 @@ class Rounded:
     digits: int
 
 
-Value = Measured | Mean | Spread | Number | Arithmetic | Magnitude | Rounded
+Value = Estimated | Measured | Mean | Spread | Number | Arithmetic | Magnitude | Rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +157,7 @@ class Question:
 
     summary: Summary
     measures: tuple[Measure, ...]
+    statistics: tuple[Statistic, ...]
     threshold: Measure | None
     """Units per key, for keys of undeclared domain; `l1` is the most keys one unit can touch."""
     columns: tuple[KeyColumn | ValueColumn, ...]
@@ -166,3 +193,30 @@ def measures_of(value: Value) -> frozenset[int]:
         case Magnitude(inner) | Rounded(inner):
             return measures_of(inner)
     return frozenset()
+
+
+def statistics_of(value: Value) -> frozenset[int]:
+    """The statistics that a value is computed from."""
+    match value:
+        case Estimated(statistic):
+            return frozenset((statistic,))
+        case Arithmetic(_, left, right):
+            return statistics_of(left) | statistics_of(right)
+        case Magnitude(inner) | Rounded(inner):
+            return statistics_of(inner)
+    return frozenset()
+
+
+def all_values(question: Question) -> tuple[Value, ...]:
+    """Everything that is computed: the columns shown, and what HAVING and ORDER BY look at."""
+    values: list[Value] = [column.value for column in question.columns if isinstance(column, ValueColumn)]
+    values += [order.by for order in question.order if not isinstance(order.by, KeyColumn)]
+    pending = [question.having] if question.having is not None else []
+    while pending:
+        match pending.pop():
+            case Every(parts) | Some(parts):
+                pending += parts
+            case Comparison(_, left, right):
+                sides = (left, right)
+                values += [side for side in sides if not isinstance(side, KeyColumn | str | bool | int | float | None)]
+    return tuple(values)

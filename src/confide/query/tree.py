@@ -232,6 +232,14 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """Per group the distinct known values of a number, each with how many rows have it."""
+
+    subject: "Number"
+    where: Predicate = Always(True)
+
+
+@dataclass(frozen=True, slots=True)
 class DeclaredKey:
     """Group by a declared column: every value is in the result, then NULL if the policy asks for it."""
 
@@ -274,13 +282,14 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an engine computes: exact integers per group of a bounded relation. One statement."""
+    """What an engine computes: exact integers per group of a bounded relation. One statement, and one per tally."""
 
     relation: Relation
     where: Predicate
     bound: Bound | None
     keys: tuple[Key, ...]
     cells: tuple[Cell, ...]
+    tallies: tuple[Tally, ...] = ()
     order_by: tuple[Field, ...] = ()
     """Columns that order a unit's rows under the keyed hash: all declared private ones, whatever the query uses."""
 

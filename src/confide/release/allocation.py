@@ -8,15 +8,18 @@ share of ε is in proportion to the constant, a share of ρ to its square.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, isqrt
+from math import exp
 
 from confide.errors import ParameterError
 from confide.mechanism import Additive, exact, gaussian, laplace
+from confide.mechanism.statistic import StatisticPlan
 from confide.mechanism.threshold import KeyThreshold, key_threshold
+from confide.privacy.amount import from_quanta
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.question import (
     Arithmetic,
+    Estimated,
     Magnitude,
     Mean,
     Measure,
@@ -26,20 +29,23 @@ from confide.query.question import (
     Spread,
     Value,
     ValueColumn,
+    all_values,
 )
+from confide.release.evaluation import needed_confidences
+from confide.release.statistics import plan_statistic, plan_within, root
 
 # Weights beside a count's 1, found by balancing forecast widths on uniform data: a mean is moved mostly by its total, a
 # spread mostly by its squares.
 _MEAN = (Fraction(1), Fraction(1, 2))
 _SPREAD = (Fraction(3, 2), Fraction(3, 4), Fraction(3, 4))
-_ROOT_SCALE = 10**24
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """One mechanism per measure, one for the keys of undeclared domain, and what all of it costs."""
+    """One mechanism per measure, one plan per statistic, one for undeclared keys, and what all of it costs."""
 
     mechanisms: tuple[Additive, ...]
+    plans: tuple[StatisticPlan, ...]
     keys: KeyThreshold | None
     loss: PureDP | ZCDP
 
@@ -50,26 +56,38 @@ def allocate(
     epsilon: Fraction,
     confidence: float,
     split: Mapping[str, Fraction] | None = None,
+    rows: int | None = None,
 ) -> Allocation:
-    """Split ε over the measures: Laplace under a pure budget, else the narrower of Laplace and Gaussian."""
+    """Split ε over what is measured: Laplace under a pure budget, else the narrower of Laplace and Gaussian.
+
+    `rows` is what is publicly expected of a group; mechanisms of statistics may be chosen by it.
+    """
     cost = budget.cost(epsilon)
     weights = _weights(question, split or {}, budget.pure)
     key_weight = Fraction(1) if question.threshold is not None else Fraction(0)
     whole = sum(weights, key_weight)
     if whole == 0:
-        return Allocation(tuple(exact() for _ in question.measures), None, _nothing(budget))
-    if isinstance(cost, PureDP):
-        shares = [cost.epsilon * weight / whole for weight in weights]
-        mechanisms = (laplace(m.l1, share) if m.l1 else exact() for m, share in _each(question, shares))
-        return Allocation(tuple(mechanisms), None, cost)
-    shares = [cost.rho * weight / whole for weight in weights]
-    chosen = tuple(_narrower(m, share, confidence) if m.l1 else exact() for m, share in _each(question, shares))
-    if question.threshold is None:
-        return Allocation(chosen, None, cost)
+        return Allocation(tuple(exact() for _ in question.measures), (), None, _least(budget))
+    pure = isinstance(cost, PureDP)
+    shares = [(cost.epsilon if isinstance(cost, PureDP) else cost.rho) * weight / whole for weight in weights]
+    mechanisms = tuple(
+        exact() if not m.l1 else laplace(m.l1, share) if pure else _narrower(m, share, confidence)
+        for m, share in zip(question.measures, shares, strict=False)
+    )
+    levels = needed_confidences(all_values(question), confidence)
+    plan = plan_statistic if pure else plan_within
+    plans = tuple(
+        plan(statistic, share, levels[place], rows)
+        for place, (statistic, share) in enumerate(
+            zip(question.statistics, shares[len(question.measures) :], strict=True)
+        )
+    )
+    if question.threshold is None or isinstance(cost, PureDP):
+        return Allocation(mechanisms, plans, None, cost)
     # Of the half of δ that pays for keys, as large a part as the call takes of ρ: both last equally long.
     delta = budget.delta / 2 * cost.rho / _rho(budget)
-    keys = _key_threshold(question, _root(2 * cost.rho * key_weight / whole), delta)
-    return Allocation(chosen, keys, ZCDP(cost.rho, delta))
+    keys = _key_threshold(question, root(2 * cost.rho * key_weight / whole), delta)
+    return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta))
 
 
 def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> KeyThreshold:
@@ -82,56 +100,51 @@ def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> Ke
     return key_threshold(question.threshold.l1 // 2, epsilon / 2, delta / (1 + growth))
 
 
-def _each(question: Question, shares: list[Fraction]) -> list[tuple[Measure, Fraction]]:
-    return list(zip(question.measures, shares, strict=True))
-
-
 def _narrower(measure: Measure, rho: Fraction, confidence: float) -> Additive:
     """Both cost ρ at most: Laplace at ε = √(2ρ) is (ε²/2)-zCDP."""
     normal = gaussian(measure.l2_squared, rho)
-    double = laplace(measure.l1, _root(2 * rho))
+    double = laplace(measure.l1, root(2 * rho))
     return double if double.law.half_width(confidence) < normal.law.half_width(confidence) else normal
 
 
 def _weights(question: Question, split: Mapping[str, Fraction], pure: bool) -> list[Fraction]:
-    """A weight for every measure; a measure that two columns use is measured once, with the larger of its weights."""
+    """A weight for every measure, then for every statistic; what two columns use is measured once, at the larger."""
     columns = [column for column in question.columns if isinstance(column, ValueColumn)]
     names = [column.name for column in columns]
     unknown = sorted(set(split) - set(names))
     if unknown:
         raise ParameterError(f"split names {', '.join(unknown)}, but the answer's columns are {', '.join(names)}")
-    weights = [Fraction(0)] * len(question.measures)
+    measures = len(question.measures)
+    weights = [Fraction(0)] * (measures + len(question.statistics))
     for column in columns:
-        parts = {measure: weight if pure else weight**2 for measure, weight in _parts(column.value).items()}
+        parts = {place: weight if pure else weight**2 for place, weight in _parts(column.value, measures).items()}
         scale = split.get(column.name, Fraction(1)) / sum(parts.values()) if split and parts else Fraction(1)
-        for measure, weight in parts.items():
-            weights[measure] = max(weights[measure], weight * scale)
+        for place, weight in parts.items():
+            weights[place] = max(weights[place], weight * scale)
     # What only HAVING or ORDER BY need is measured too; what no unit can change costs nothing.
-    pairs = zip(weights, question.measures, strict=True)
-    return [(weight or Fraction(1)) if measure.l1 else Fraction(0) for weight, measure in pairs]
+    free = [measure.l1 == 0 for measure in question.measures] + [False] * len(question.statistics)
+    return [Fraction(0) if costless else weight or Fraction(1) for weight, costless in zip(weights, free, strict=True)]
 
 
-def _parts(value: Value) -> dict[int, Fraction]:
+def _parts(value: Value, measures: int) -> dict[int, Fraction]:
+    """Places of measures, or of statistics behind them, with their weights."""
     match value:
         case Measured(measure):
             return {measure: Fraction(1)}
+        case Estimated(statistic):
+            return {measures + statistic: Fraction(1)}
         case Mean(total, count):
             return dict(zip((total, count), _MEAN, strict=True))
         case Spread(squares, total, count):
             return dict(zip((squares, total, count), _SPREAD, strict=True))
         case Arithmetic(_, left, right):
-            parts = _parts(left)
-            for measure, weight in _parts(right).items():
-                parts[measure] = max(parts.get(measure, Fraction(0)), weight)
+            parts = _parts(left, measures)
+            for place, weight in _parts(right, measures).items():
+                parts[place] = max(parts.get(place, Fraction(0)), weight)
             return parts
         case Magnitude(inner) | Rounded(inner):
-            return _parts(inner)
+            return _parts(inner, measures)
     return {}
-
-
-def _root(value: Fraction) -> Fraction:
-    """√value, rounded down."""
-    return Fraction(isqrt(value.numerator * _ROOT_SCALE**2 // value.denominator), _ROOT_SCALE)
 
 
 def _rho(budget: Budget) -> Fraction:
@@ -140,5 +153,6 @@ def _rho(budget: Budget) -> Fraction:
     return cap.rho
 
 
-def _nothing(budget: Budget) -> PureDP | ZCDP:
-    return PureDP(Fraction(0)) if budget.pure else ZCDP(Fraction(0))
+def _least(budget: Budget) -> PureDP | ZCDP:
+    """The least a ledger can write, some 10⁻⁴⁶: it refuses charges of nothing, so that none is made by mistake."""
+    return PureDP(from_quanta(1)) if budget.pure else ZCDP(from_quanta(1))

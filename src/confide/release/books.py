@@ -35,14 +35,27 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """A term, "budget" or "caps", that a ledger and its policy do not agree on."""
+
+    term: str
+    ledger: str
+    policy: str
+
+    def __str__(self) -> str:
+        verb = "is" if self.term == "budget" else "are"
+        return f"the {self.term} {verb} {self.ledger} in the ledger, and {self.policy} in the policy"
+
+
+@dataclass(frozen=True, slots=True)
 class Books:
-    """The state of a policy's ledger. `differs` says in which terms it is not as the policy, and "" if in none."""
+    """The state of a policy's ledger, and the terms in which the two differ."""
 
     path: Path
     exists: bool
     budget: BudgetState
     entries: int
-    differs: str
+    differs: tuple[Difference, ...]
     answers_left: int | None = None
 
 
@@ -55,7 +68,7 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
     with _book(policy, path) as book:
         state = budget_state(book, analyst)
         fitting = None if epsilon is None else state.answers_left(float(parse_amount(epsilon, "epsilon")), book.budget)
-        differs = _difference(book, policy)
+        differs = _differences(book, policy)
         return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
 
 
@@ -96,10 +109,10 @@ def export(policy: Policy, stream: IO[str], ledger: LedgerPath = None) -> Head:
         return write_export(book, stream)
 
 
-def amend(policy: Policy, ledger: LedgerPath = None) -> str:
-    """Put the policy's budget and caps on the ledger's record; what was changed, and "" if nothing had to be."""
+def amend(policy: Policy, ledger: LedgerPath = None) -> tuple[Difference, ...]:
+    """Put the policy's budget and caps on the ledger's record; what had to be changed for that."""
     with SqliteLedger.open(ledger_path(policy, ledger)) as book:
-        differs = _difference(book, policy)
+        differs = _differences(book, policy)
         if differs:
             book.amend(policy.budget, policy.analysts)
         return differs
@@ -122,13 +135,13 @@ def _book(policy: Policy, path: Path) -> Ledger:
     return MemoryLedger(policy.budget, policy.analysts)
 
 
-def _difference(book: Ledger, policy: Policy) -> str:
+def _differences(book: Ledger, policy: Policy) -> tuple[Difference, ...]:
     found = []
     if (book.budget.epsilon, book.budget.delta) != (policy.budget.epsilon, policy.budget.delta):
-        found.append(f"a budget of {book.budget}, the policy {policy.budget}")
+        found.append(Difference("budget", str(book.budget), str(policy.budget)))
     if dict(book.caps) != dict(policy.analysts):
-        found.append(f"caps of {_caps(book.caps)}, the policy {_caps(policy.analysts)}")
-    return "; ".join(f"the ledger holds {part}" for part in found)
+        found.append(Difference("caps", _caps(book.caps), _caps(policy.analysts)))
+    return tuple(found)
 
 
 def _caps(caps: Mapping[str, Fraction]) -> str:

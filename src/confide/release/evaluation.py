@@ -5,7 +5,7 @@ their noise where there is one (linear combinations, ratios, means, spreads), an
 whose confidences add up to it (Bonferroni).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, lcm
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanism import Intervals, Measurement
+from confide.mechanism import Assumes, Intervals, Measurement
 from confide.mechanism.linear import combined_half_width
 from confide.mechanism.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.ratio import ratio_estimates, ratio_intervals
 from confide.query.question import (
     Arithmetic,
+    Estimated,
     Magnitude,
     Mean,
     Measure,
@@ -42,6 +43,7 @@ class Estimate:
     high: Array
     whole: bool = False
     empty: Array | None = None
+    assumes: Assumes = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,16 @@ class Evaluator:
 
     measures: Sequence[Measure]
     measurements: Sequence[Measurement]
+    statistics: Sequence[Estimate] = ()
+    """Measured at the confidence that `needed_confidences` asks for."""
 
     def estimate(self, value: Value, confidence: float) -> Estimate:
         linear = self._linear(value)
         if linear is not None:
             return self._combination(*linear, confidence)
         match value:
+            case Estimated(statistic):
+                return self.statistics[statistic]
             case Mean():
                 return self._mean(value, confidence)
             case Spread():
@@ -192,16 +198,37 @@ class Evaluator:
 
     def _arithmetic(self, value: Arithmetic, confidence: float) -> Estimate:
         """Both sides at half the miss rate each, so both hold together."""
-        shared = (
-            confidence if isinstance(value.left, Number) or isinstance(value.right, Number) else (1 + confidence) / 2
-        )
+        shared = _shared(value, confidence)
         left, right = self.estimate(value.left, shared), self.estimate(value.right, shared)
         with np.errstate(all="ignore"):
             a, b = (_floats(part) for part in (left, right))
             middle, ends = _OPERATIONS[value.operation](a, b)
         low = np.where(np.isnan(ends[0]), -inf, ends[0])
         high = np.where(np.isnan(ends[1]), inf, ends[1])
-        return _inside(middle, low, high)
+        assumes: Assumes = "density" if "density" in (left.assumes, right.assumes) else "always"
+        return replace(_inside(middle, low, high), assumes=assumes)
+
+
+def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, float]:
+    """At which confidence each statistic is measured, so that every value made of it holds with `confidence`."""
+    needed: dict[int, float] = {}
+    pending = [(value, confidence) for value in values]
+    while pending:
+        value, level = pending.pop()
+        match value:
+            case Estimated(statistic):
+                needed[statistic] = max(needed.get(statistic, 0.0), level)
+            case Arithmetic(_, left, right):
+                shared = _shared(value, level)
+                pending += [(left, shared), (right, shared)]
+            case Magnitude(inner) | Rounded(inner):
+                pending.append((inner, level))
+    return needed
+
+
+def _shared(value: Arithmetic, confidence: float) -> float:
+    """The confidence of both sides: half of the miss rate each, unless one of them is a constant."""
+    return confidence if isinstance(value.left, Number) or isinstance(value.right, Number) else (1 + confidence) / 2
 
 
 Parts = tuple[Array, Array, Array]
@@ -260,13 +287,14 @@ def _whole(values: Array, half: int, floor: float) -> Estimate:
 def _rounded(inner: Estimate, digits: int) -> Estimate:
     scale = 10.0**digits
     values, low, high = _floats(inner)
-    return Estimate(np.round(values, digits), np.floor(low * scale) / scale, np.ceil(high * scale) / scale)
+    ends = np.floor(low * scale) / scale, np.ceil(high * scale) / scale
+    return Estimate(np.round(values, digits), *ends, empty=inner.empty, assumes=inner.assumes)
 
 
 def _magnitude(inner: Estimate) -> Estimate:
     values, low, high = _floats(inner)
     least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
-    return Estimate(np.abs(values), least, np.maximum(np.abs(low), np.abs(high)))
+    return Estimate(np.abs(values), least, np.maximum(np.abs(low), np.abs(high)), assumes=inner.assumes)
 
 
 def _linear_arithmetic(

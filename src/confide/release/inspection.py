@@ -1,12 +1,11 @@
 """What is told of a data source for free: the names and types of its columns, and whether a policy fits them."""
 
-import csv
-import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confide.engine.csv_header import read_header
 from confide.engine.stored_tables import stored_tables
 from confide.errors import SourceError
 from confide.policy import Policy
@@ -15,11 +14,9 @@ from confide.release.opening import _engine as open_engine
 UNKNOWN = ""
 """The type of a column that only a name is known of."""
 
-_TEXT = (".csv", ".tsv", ".csv.gz", ".csv.zst")
+_TEXT = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
 _DATABASE = (".duckdb", ".ddb", ".db")
-_LONGEST_HEADER = 2**20
-_DELIMITERS = ",;\t|"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ def _chosen(path: Path, tables: dict[str, tuple[tuple[str, str], ...]], table: s
     if not tables:
         raise SourceError(f"{path.name} has no tables")
     if table is None and len(tables) > 1:
-        raise SourceError(f"{path.name} has several tables; choose one of {names}")
+        raise SourceError(f"{path.name} has several tables, {names}: name one (--table)")
     name = table if table is not None else next(iter(tables))
     if name not in tables:
         raise SourceError(f"{path.name} has no table {name}; it has {names}")
@@ -83,42 +80,11 @@ def _parquet(path: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _header(path: Path) -> tuple[str, ...]:
-    text = _first_line(path)
-    if not text.strip():
-        raise SourceError(f"{path.name} is empty; its first line must hold the names of the columns")
-    delimiter = max(_DELIMITERS, key=lambda mark: _fields(text, mark))
-    names = tuple(name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=delimiter)))
-    if not all(names) or len(set(names)) < len(names):
-        raise SourceError(f"the first line of {path.name} must hold a different name for every column")
+    """The names in the first line, as the engine reads them; a column without a name cannot be asked about."""
+    names = tuple(name for name in read_header(str(path), path.name, frozenset()).names if name.strip())
+    if not all(name.isprintable() and "\ufffd" not in name for name in names):
+        raise SourceError(f"the first line of {path.name} does not hold names of columns; is it a CSV file in UTF-8?")
     return names
-
-
-def _first_line(path: Path) -> str:
-    """The header; a quoted name may hold line breaks."""
-    import pyarrow as pa  # noqa: PLC0415  it reads what is compressed too
-
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            start = stream.read(_LONGEST_HEADER).decode("utf-8-sig", errors="surrogateescape")
-    except pa.ArrowException:
-        raise SourceError(f"{path.name} cannot be read as CSV") from None
-    line, quoted = [], False
-    for character in start:
-        quoted ^= character == '"'
-        if character in "\r\n" and not quoted:
-            break
-        line.append(character)
-    else:
-        if len(start) >= _LONGEST_HEADER // 4 and "\n" not in start:
-            raise SourceError(f"{path.name} has no line of column names at its start; is it a CSV file?")
-    text = "".join(line)
-    if any("\ud800" <= character <= "\udfff" or character == "\0" for character in text):
-        raise SourceError(f"the first line of {path.name} is not UTF-8 text; is it a CSV file?")
-    return text
-
-
-def _fields(text: str, delimiter: str) -> int:
-    return len(next(csv.reader(io.StringIO(text), delimiter=delimiter)))
 
 
 def _table_name(path: Path) -> str:

@@ -13,11 +13,12 @@ from confide.policy import Policy
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget
 from confide.query.grouping import key_size
-from confide.query.question import Measured, Question, ValueColumn, measures_of
+from confide.query.question import Measured, Question, ValueColumn, all_values, measures_of, statistics_of
 from confide.release import rendering
 from confide.release.allocation import Allocation, allocate
 from confide.release.cost import BudgetState, Cost
-from confide.release.evaluation import Evaluator
+from confide.release.evaluation import Estimate, Evaluator, needed_confidences
+from confide.release.statistics import expect_statistic, plan_statistic
 
 _ASSUMED_ROWS = 1_000
 _LARGEST_EPSILON = Fraction(10_000)
@@ -98,17 +99,24 @@ class Forecast:
     confidence: float
     split: Mapping[str, Fraction]
     rows: float
+    public_rows: int | None
     notes: tuple[str, ...]
 
     def at(self, epsilon: Fraction) -> tuple[tuple[PlannedColumn, ...], Allocation]:
         """The expected intervals at ε: those of a made-up group of typical rows, by the code of the real ones."""
         question = self.question
-        allocation = allocate(question, self.budget, epsilon, self.confidence, self.split)
+        allocation = allocate(question, self.budget, epsilon, self.confidence, self.split, self.public_rows)
         made_up = [
             Measurement(np.array([round(measure.typical * Fraction(self.rows))], dtype=object), mechanism.law)
             for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
         ]
-        evaluator = Evaluator(question.measures, made_up)
+        expected: list[Estimate] = []
+        for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
+            # The mechanism is what it will be; how wide it is depends on how many rows the caller expects.
+            level = needed_confidences(all_values(question), self.confidence)[len(expected)]
+            seen = plan_statistic(statistic, plan.loss.epsilon, level, round(self.rows), plan.name)
+            expected.append(expect_statistic(seen, statistic))
+        evaluator = Evaluator(question.measures, made_up, expected)
         columns = []
         for column in question.columns:
             if not isinstance(column, ValueColumn):
@@ -120,8 +128,10 @@ class Forecast:
                 measure = question.measures[column.value.measure]
                 law = allocation.mechanisms[column.value.measure].law
                 half = float(law.half_width(self.confidence) * measure.grain)
-            names = dict.fromkeys(allocation.mechanisms[m].name for m in sorted(measures_of(column.value)))
-            columns.append(PlannedColumn(column.name, half, float(result.values[0]), " + ".join(names)))
+            used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
+            used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
+            names = " + ".join(dict.fromkeys(used))
+            columns.append(PlannedColumn(column.name, half, float(result.values[0]), names, result.assumes))
         return tuple(columns), allocation
 
     def smallest_epsilon(self, within: Within) -> Fraction:
@@ -171,7 +181,13 @@ def forecast(
             else "assumed"
         )
         notes = (f"the width depends on how many rows a group has: {per_group:,.0f} here, {said}",)
-    return Forecast(question, budget, confidence, split, per_group, notes)
+    return Forecast(question, budget, confidence, split, per_group, expected_rows(question, policy), notes)
+
+
+def expected_rows(question: Question, policy: Policy) -> int | None:
+    """How many rows a group is publicly expected to have: the policy's size, shared evenly."""
+    sizes = [size for table in question.tables if (size := policy.tables[table].size) is not None]
+    return max(1, round(max(sizes) / (group_count(question) or 1))) if sizes else None
 
 
 def group_count(question: Question) -> int | None:

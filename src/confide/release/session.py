@@ -19,7 +19,8 @@ from confide.query import Question, bind
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.cost import BudgetState, Cost
-from confide.release.plan import Plan, Within, forecast, group_count
+from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
+from confide.release.statistics import measure_statistic
 from confide.release.table import Table
 
 _LONGEST_PURPOSE = 4_000
@@ -58,16 +59,18 @@ class Session:
         rows: int | None = None,
         split: Mapping[str, object] | None = None,
         bounds: Mapping[str, Sequence[object]] | None = None,
+        mechanism: Mapping[str, str] | str = "auto",
         dialect: str = "duckdb",
     ) -> Plan:
         """Cost, mechanism and expected half-width of a question. Free: nothing private is read.
 
         Give `epsilon`, or `within` (50, "5%", or {column: width}) for the smallest ε that gives it. `rows` says how
-        large the table is thought to be, where a width depends on that.
+        large the table is thought to be, where a width depends on that. `mechanism` names one for all columns, or by
+        column; `auto` takes the narrowest forecast.
         """
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
-        question = self._bind(sql, bounds, dialect)
+        question = self._bind(sql, bounds, dialect, mechanism)
         level = _confidence(confidence)
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
@@ -131,15 +134,18 @@ class Session:
         *,
         split: Mapping[str, object] | None = None,
         bounds: Mapping[str, Sequence[object]] | None = None,
+        mechanism: Mapping[str, str] | str = "auto",
         dialect: str = "duckdb",
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
-        question = self._bind(sql, bounds, dialect)
+        question = self._bind(sql, bounds, dialect, mechanism)
         exact, level, shares = _epsilon(epsilon), _confidence(confidence), _split(split)
         key = self._key(question, exact, level, shares)
         stored = self._ledger.answer(key)
         if stored is None:
-            allocation = allocate(question, self._ledger.budget, exact, level, shares)
+            allocation = allocate(
+                question, self._ledger.budget, exact, level, shares, expected_rows(question, self.policy)
+            )
             charge = self._ledger.charge(allocation.loss, f"sql: {sql.strip()[:_LONGEST_PURPOSE]}", key, self.analyst)
             exact_cells = self._engine.evaluate(question.summary, charge, self._ledger.secret)
             answer = self._release(question, exact_cells, allocation, exact, level)
@@ -150,8 +156,7 @@ class Session:
         self, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
     ) -> Answer:
         """Noise on every measure, then arithmetic on what came out."""
-        keys = exact.keys
-        cells = exact.cells
+        keys, cells, tallies = exact.keys, exact.cells, exact.tallies
         notes: list[str] = []
         if allocation.keys is not None:
             assert question.threshold is not None
@@ -159,13 +164,18 @@ class Session:
             shown = allocation.keys.release(units, self._randomness).places
             keys = tuple(keys[place] for place in shown)
             cells = tuple(cell[shown] for cell in cells)
+            tallies = tuple(tuple(groups[place] for place in shown) for groups in tallies)
             notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
         measurements: list[Measurement] = [
             mechanism.measure(_combine(measure.terms, cells), self._randomness)
             for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
         ]
         names = [mechanism.name for mechanism in allocation.mechanisms]
-        table = Table(question, keys, measurements, names, confidence)
+        statistics = [
+            (plan, measure_statistic(plan, statistic, tallies[statistic.tally], self._randomness))
+            for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
+        ]
+        table = Table(question, keys, measurements, names, confidence, statistics)
         return Answer(
             columns=table.columns(),
             confidence=confidence,
@@ -179,8 +189,16 @@ class Session:
 
     # --- pieces -------------------------------------------------------------------------------------------------------
 
-    def _bind(self, sql: str, bounds: Mapping[str, Sequence[object]] | None, dialect: str) -> Question:
-        return bind(sql, self.policy, self._engine, _bounds(bounds), dialect)
+    def _bind(
+        self,
+        sql: str,
+        bounds: Mapping[str, Sequence[object]] | None,
+        dialect: str,
+        mechanism: Mapping[str, str] | str = "auto",
+    ) -> Question:
+        if not isinstance(mechanism, str) and not isinstance(mechanism, Mapping):
+            raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
+        return bind(sql, self.policy, self._engine, _bounds(bounds), dialect, mechanism)
 
     def _key(self, question: Question, epsilon: Fraction, confidence: float, split: Mapping[str, Fraction]) -> str:
         """The same question on the same data with the same parameters by the same analyst has the same key."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from confide.mechanism import Measurement
-from confide.query.question import Comparison, Condition, Every, Question, Some, Value, measures_of
+from confide.mechanism.statistic import StatisticPlan
+from confide.query.question import Comparison, Condition, Every, Question, Some, Value, measures_of, statistics_of
 from confide.query.question import KeyColumn as KeyPlace
 from confide.query.question import ValueColumn as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key
@@ -37,11 +38,13 @@ class Table:
         measurements: Sequence[Measurement],
         mechanisms: Sequence[str],
         confidence: float,
+        statistics: Sequence[tuple[StatisticPlan, Estimate]] = (),
     ) -> None:
         self.question = question
         self.confidence = confidence
         self.mechanisms = mechanisms
-        self.evaluator = Evaluator(question.measures, measurements)
+        self.plans = [plan for plan, _ in statistics]
+        self.evaluator = Evaluator(question.measures, measurements, [estimate for _, estimate in statistics])
         places = keys if keys is not None else list(product(*(range(_size(key)) for key in question.keys)))
         self.groups = len(places)
         self.keys = [[_spelled(key, place[i]) for place in places] for i, key in enumerate(question.keys)]
@@ -68,11 +71,15 @@ class Table:
         )
         kind = "integer" if estimate.whole else "number"
         name = self._mechanism(column.value)
-        note = _note(estimate, rows)
-        return ValueColumn(column.name, kind, values, low, high, name, "always", note)  # type: ignore[arg-type]
+        conditions = [self.plans[place].condition for place in sorted(statistics_of(column.value))]
+        assumed = [f"the interval assumes {condition}" for condition in dict.fromkeys(conditions) if condition]
+        note = "; ".join(part for part in (*assumed, _note(estimate, rows)) if part)
+        return ValueColumn(column.name, kind, values, low, high, name, estimate.assumes, note)  # type: ignore[arg-type]
 
     def _mechanism(self, value: Value) -> str:
-        names = list(dict.fromkeys(self.mechanisms[place] for place in sorted(measures_of(value))))
+        used = [self.mechanisms[place] for place in sorted(measures_of(value))]
+        used += [self.plans[place].name for place in sorted(statistics_of(value))]
+        names = list(dict.fromkeys(used))
         return " + ".join(names) if names else "constant"
 
     # --- on released numbers ------------------------------------------------------------------------------------------
@@ -114,8 +121,8 @@ def _note(estimate: Estimate, rows: list[int]) -> str:
     if not wide:
         return ""
     if len(rows) == 1:
-        return "the group may be empty, so the interval is the whole range"
-    return f"{wide} of {len(rows)} groups may be empty; their intervals are the whole range"
+        return "the interval is the whole range: there may be too few rows, or none"
+    return f"{wide} of {len(rows)} intervals are the whole range: there may be too few rows, or none"
 
 
 def _spelled(key: Key, place: Any) -> Any:
