@@ -132,13 +132,13 @@ def test_untouched_files_open(original: Path, tmp_path: Path) -> None:
 
 
 def test_flipped_bits(original: Path) -> None:
-    outcomes = run_flips(original, steps=(3, 499), seed=7)
-    assert outcomes["opened"] > 10  # a bit that no row uses
-    assert sum(outcomes.values()) - outcomes["opened"] > 10
+    outcomes = run_flips(original, steps=(5, 997), seed=7)
+    assert outcomes["opened"] > 5  # a bit that no row uses
+    assert sum(outcomes.values()) - outcomes["opened"] > 5
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_flipped_bits_everywhere(original: Path, seed: int) -> None:
     run_flips(original, steps=(1, 13), seed=seed)
 

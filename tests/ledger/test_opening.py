@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.errors import LedgerError, LedgerMissing, ParameterError
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMissing, ParameterError
 from confide.ledger import Ledger, SqliteLedger, inspection
 from confide.ledger.anchor import Anchor, Mark, read_mark
 from confide.privacy.budget import Budget
@@ -102,6 +102,31 @@ def test_a_crash_between_the_ledger_and_its_first_anchor_is_mended(tmp_path: Pat
             mark = read_mark(Path(f"{path}.anchor"))
             assert mark is not None
             assert (mark.sequence, mark.ledger) == (1, ledger.identity)
+
+
+def test_a_paid_key_needs_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with SqliteLedger.create(path, Budget.of(1), timeout=0.2) as ledger:
+        charge = ledger.charge(PART, "a question", "key")
+        ledger.store(charge, b"answer")
+        writer = Anchor(Path(f"{path}.anchor"))
+        with writer.locked() as held:
+            assert held
+            assert ledger.charge(PART, "a question", "key") == charge
+            assert ledger.store(charge, b"another") == ledger.answer("key") == b"answer"
+            with pytest.raises(LedgerBusy):
+                ledger.charge(PART, "a question", "another key")
+        writer.close()
+
+
+def test_an_anchor_removed_in_use_is_not_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with SqliteLedger.create(path, Budget.of(1)) as ledger:
+        ledger.charge(PART, "a question", "key")
+        Path(f"{path}.anchor").unlink()
+        with pytest.raises(LedgerDamaged, match="is missing"):
+            ledger.charge(PART, "a question", "another key")
+    assert not Path(f"{path}.anchor").exists()
 
 
 def test_a_crash_between_commit_and_anchor_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Self
 
 from confide.errors import LedgerDamaged, ParameterError
 from confide.ledger import booking, creation, storage
-from confide.ledger.anchor import Mark
+from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position, Request
 from confide.ledger.chain import Body, Entry, Head
 from confide.ledger.inspection import inspect, verify
@@ -39,6 +39,8 @@ class SqliteLedger:
         self._timeout = timeout
         self._terms = (opened.position.terms, opened.terms)
         self._transactions = Transactions(place, opened.identity, timeout)
+        if opened.position.sequence == 1:
+            Anchor(place.anchor, create=True).close()  # the maker may have died before it made the anchor
         if not opened.anchored:
             self._transactions.catch_up()
 
@@ -107,6 +109,13 @@ class SqliteLedger:
         return self._current_terms().caps
 
     def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+        def look(connection: sqlite3.Connection, position: Position, mark: Mark) -> Charge | None:
+            request = Request.of(self._terms_at(connection, position), loss, purpose, key, analyst)
+            known = storage.find(connection, key)
+            if known is None or known[0]["sequence"] > mark.sequence:
+                return None
+            return booking.repeated(known[0], request, self.identity)
+
         def work(connection: sqlite3.Connection, position: Position) -> tuple[Charge, Position]:
             terms = self._terms_at(connection, position)
             request = Request.of(terms, loss, purpose, key, analyst)
@@ -119,16 +128,25 @@ class SqliteLedger:
             storage.set_account(connection, analyst, own)
             return booking.receipt(body, self.identity), after
 
-        return self._transactions.write(work)
+        # A key that was paid for needs no lock: who asks again does not wait for those who ask anew.
+        return self._transactions.read(look) or self._transactions.write(work)
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         booking.require_answer(answer)
         sequence, key = charge.sequence, charge.key
 
-        def work(connection: sqlite3.Connection, position: Position) -> tuple[bytes, Position]:
+        def answered(connection: sqlite3.Connection) -> tuple[Body, int]:
             known = storage.find(connection, key)
             if charge.ledger != self.identity or known is None or known[0]["sequence"] != sequence:
                 raise ParameterError("this charge is not of this ledger: an answer is stored where it was paid")
+            return known
+
+        def look(connection: sqlite3.Connection, position: Position, mark: Mark) -> bytes | None:
+            known = answered(connection)
+            return _kept(connection, *known) if 0 < known[1] <= mark.sequence else None
+
+        def work(connection: sqlite3.Connection, position: Position) -> tuple[bytes, Position]:
+            known = answered(connection)
             if known[1]:
                 return _kept(connection, *known), position
             after = storage.append(connection, position, booking.answer(position, sequence, answer))
@@ -136,18 +154,19 @@ class SqliteLedger:
             storage.set_charge(connection, sequence, key, after.sequence)
             return answer, after
 
-        return self._transactions.write(work)
+        kept = self._transactions.read(look)
+        return self._transactions.write(work) if kept is None else kept
 
     def answer(self, key: str) -> bytes | None:
         require_text(key, "the key of a charge", booking.LONGEST_KEY)
 
-        def work(connection: sqlite3.Connection, position: Position, mark: Mark) -> tuple[bytes, bool] | None:
+        def look(connection: sqlite3.Connection, position: Position, mark: Mark) -> tuple[bytes, bool] | None:
             known = storage.find(connection, key)
             if known is None or not known[1]:
                 return None
             return _kept(connection, *known), known[1] <= mark.sequence
 
-        found = self._transactions.read(work)
+        found = self._transactions.read(look)
         if found is None:
             return None
         answer, anchored = found

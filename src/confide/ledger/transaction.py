@@ -47,9 +47,7 @@ class Transactions:
         keep_across_forks(self)
 
     def catch_up(self) -> None:
-        """Bring an anchor that a crash left behind, or unmade, up to the ledger."""
-        with InterruptsDeferred():
-            Anchor(self._place.anchor, create=True).close()
+        """Bring an anchor that a crash left behind up to the ledger."""
         self.write(lambda connection, position: (None, position))
 
     def write(self, work: Writing[Result]) -> Result:
