@@ -9,6 +9,10 @@ from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 
 
+NEXT_TO_NOTHING = Fraction(1, 10**40)
+"""What is written for a number that no unit can change."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """ε of the whole call, as asked; under an (ε, δ) budget also the ρ and δ that the ledger adds up."""
@@ -20,8 +24,8 @@ class Cost:
     @classmethod
     def of(cls, epsilon: Fraction, loss: PureDP | ZCDP) -> "Cost":
         if isinstance(loss, PureDP):
-            return cls(loss.epsilon)
-        return cls(epsilon if loss.rho else Fraction(0), loss.rho, loss.delta)
+            return cls(loss.epsilon if loss.epsilon > NEXT_TO_NOTHING else Fraction(0))
+        return cls(epsilon if loss.rho > NEXT_TO_NOTHING else Fraction(0), loss.rho, loss.delta)
 
     def to_dict(self) -> dict[str, Any]:
         parts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
