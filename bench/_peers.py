@@ -41,8 +41,10 @@ def opendp(path: str) -> None:
             if isinstance(bounds[1], float):
                 value = value.fill_nan(0.0)
             value = value.fill_null(type(bounds[1])(0))
-            query = context.query().group_by("g").agg(
-                dp.len(), value.dp.sum(bounds=bounds).alias("s"), value.dp.mean(bounds=bounds).alias("a")
+            query = (
+                context.query()
+                .group_by("g")
+                .agg(dp.len(), value.dp.sum(bounds=bounds).alias("s"), value.dp.mean(bounds=bounds).alias("a"))
             )
             return query.release().collect()
 

@@ -1,7 +1,7 @@
 """A private answer beside the plain exact query, in one run: COUNT + SUM + AVG by 20 groups, unit row.
 
-Bars: 1.4 times the plain query plus 15 ms on an integer column, 2 times plus 15 ms on a DOUBLE column. The peers answer the
-same question when `make bench-peers` has installed them in an environment of their own.
+Bars: 1.4 times the plain query plus 15 ms on an integer column, 2 times plus 15 ms on a DOUBLE column. The peers answer
+the same question when `make bench-peers` has installed them in environments of their own.
 """
 
 import json
