@@ -1,8 +1,10 @@
 """The terminal. This module is all that runs before the command line is read, so it stays small."""
 
+import json
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED = "stopped: nothing is lost, and the same question asked again costs nothing more"
 STOPPED = 130
@@ -12,24 +14,39 @@ _seen = False
 
 def main() -> None:
     """The command `confide`."""
+    try:
+        _prepare()
+        from confide.cli.app import app  # noqa: PLC0415  a Ctrl-C while it loads is a Ctrl-C like any other
+
+        app(prog_name="confide")
+    except KeyboardInterrupt:
+        _stop()
+    except SystemExit as end:
+        if end.code == STOPPED:
+            _stop()
+        raise
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C was pressed: a library in the middle of loading may turn it into an error of its own."""
+    return _seen
+
+
+def _prepare() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _note)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show ε gets a question mark, not a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    try:
-        from confide.cli.app import app  # noqa: PLC0415  a Ctrl-C while it loads is a Ctrl-C like any other
 
-        app(prog_name="confide")
-    except KeyboardInterrupt:
+
+def _stop() -> NoReturn:
+    if "--json" in sys.argv:
+        print(json.dumps({"error": {"kind": "interrupted", "message": INTERRUPTED}}))
+    else:
         print(INTERRUPTED, file=sys.stderr)
-        sys.exit(STOPPED)
-
-
-def interrupted() -> bool:
-    """Whether Ctrl-C was pressed: a library in the middle of loading may turn it into an error of its own."""
-    return _seen
+    sys.exit(STOPPED)
 
 
 def _note(number: int, frame: FrameType | None) -> None:

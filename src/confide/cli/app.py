@@ -85,6 +85,7 @@ def plan(
     rows: options.Rows = None,
     split: options.Split = None,
     bounds: options.Bounds = None,
+    mechanism: options.Mechanism = "auto",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     as_json: options.Json = False,
@@ -92,7 +93,10 @@ def plan(
     """Forecast the cost and the width of an answer. Free: nothing private is read."""
     from confide.cli import asking  # noqa: PLC0415  loaded when used
 
-    asking.plan(asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, analyst, ledger), as_json)
+    asking.plan(
+        asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
+        as_json,
+    )
 
 
 @app.command()
@@ -105,6 +109,7 @@ def sql(
     rows: options.Rows = None,
     split: options.Split = None,
     bounds: options.Bounds = None,
+    mechanism: options.Mechanism = "auto",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     plot: Annotated[
@@ -116,7 +121,9 @@ def sql(
     from confide.cli import asking  # noqa: PLC0415  loaded when used
 
     asking.sql(
-        asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, analyst, ledger), plot, as_json
+        asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
+        plot,
+        as_json,
     )
 
 

@@ -8,10 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from confide.cli.bookkeeping import differing
 from confide.cli.console import say, show, show_json, waiting
-from confide.cli.options import read_bounds, read_share, read_split, read_sql, read_whole, read_within
+from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
 from confide.errors import ParameterError
-from confide.release import Answer, BudgetState, Plan, Session, open_session
+from confide.policy import Policy
+from confide.release import Answer, BudgetState, Plan, Session, books, open_session
 from confide.release.rendering import answer_lines, answer_table, plan_lines, plan_table
 
 _CHARTS = (".html", ".png", ".svg")
@@ -30,6 +32,7 @@ class Request:
     rows: str | None
     split: str | None
     bounds: str | None
+    mechanism: str
     analyst: str
     ledger: str | None
 
@@ -40,6 +43,7 @@ class Request:
             "confidence": read_share(self.confidence, "--confidence"),
             "split": read_split(self.split),
             "bounds": read_bounds(self.bounds),
+            "mechanism": read_mechanism(self.mechanism),
         }
 
     def planned(self, session: Session, arguments: dict[str, Any]) -> Plan:
@@ -91,8 +95,16 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _opened(request: Request) -> Iterator[Session]:
+    rules = Policy.load(request.policy)
     with waiting("opening the data"):
-        session = open_session(request.policy, ledger=request.ledger, analyst=request.analyst)
+        try:
+            session = open_session(rules, ledger=request.ledger, analyst=request.analyst)
+        except ParameterError:
+            # A ledger with other terms than the policy's is no wrong usage of this command.
+            differences = books.look(rules, request.ledger).differs
+            if differences:
+                raise differing(differences, request.policy) from None
+            raise
     with session:
         yield session
 

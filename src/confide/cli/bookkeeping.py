@@ -48,7 +48,7 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
     if not found.exists:
         say(f"no ledger yet: it is made at {found.path} when the data is opened first", style="dim")
     elif found.differs:
-        say(f"{found.differs}; put that on the record with: confide ledger amend {policy}", style="yellow")
+        say(str(differing(found.differs, policy)), style="yellow")
 
 
 def spent_bar(spent: float, total: float) -> Text:
@@ -104,7 +104,7 @@ def verify(policy: str, ledger: str | None, as_json: bool) -> None:
     rows = [("ledger", str(found.path)), ("entries", f"{head.sequence:,}"), ("head", head.hash)]
     display(facts([*rows, ("spent", str(found.budget))]))
     if found.differs:
-        say(f"{found.differs}; put that on the record with: confide ledger amend {policy}", style="yellow")
+        say(str(differing(found.differs, policy)), style="yellow")
 
 
 def export(policy: str, output: str | None, ledger: str | None, as_json: bool) -> None:
@@ -126,9 +126,18 @@ def export(policy: str, output: str | None, ledger: str | None, as_json: bool) -
 def amend(policy: str, ledger: str | None, as_json: bool) -> None:
     changed = books.amend(Policy.load(policy), ledger)
     if as_json:
-        show_json({"changed": bool(changed), "was": changed})
+        show_json({"changed": [{"term": part.term, "was": part.ledger, "is": part.policy} for part in changed]})
         return
-    say(f"on the record: before, {changed}" if changed else "nothing to change: the ledger holds what the policy says")
+    for part in changed:
+        say(f"on the record: {part.term} {part.policy} from now on, {part.ledger} before")
+    if not changed:
+        say("nothing to change: the ledger holds what the policy says")
+
+
+def differing(differences: tuple[books.Difference, ...], policy: str) -> LedgerError:
+    """A ledger and a policy that do not agree, and what to do about it."""
+    what = "; ".join(map(str, differences))
+    return LedgerError(f"{what}. Change the policy back, or put the change on record: confide ledger amend {policy}")
 
 
 def restore_anchor(policy: str, ledger: str | None, as_json: bool) -> None:

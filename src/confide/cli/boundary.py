@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from confide import errors
-from confide.cli import INTERRUPTED, STOPPED, interrupted
+from confide.cli import STOPPED, interrupted
 from confide.cli.console import say, show_json
 from confide.errors import ConfideError, EngineError, ParameterError, PolicyError
 
@@ -55,7 +55,7 @@ class Boundary(TyperGroup):
             raise typer.Exit(PIPE_CLOSED) from None
         except (Exception, KeyboardInterrupt) as error:
             if isinstance(error, KeyboardInterrupt) or interrupted():
-                _end(STOPPED, "", {"kind": "interrupted", "message": INTERRUPTED}, as_json)
+                raise typer.Exit(STOPPED) from None
             if isinstance(error, typer.TyperException) and not as_json:
                 raise
             if not isinstance(error, ConfideError | OSError) and os.environ.get("CONFIDE_TRACEBACK"):

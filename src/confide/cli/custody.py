@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from confide.cli.bookkeeping import differing
 from confide.cli.boundary import REFUSED, report
 from confide.cli.console import facts, printable, say, show, show_json, waiting
 from confide.cli.output import new_file
@@ -87,10 +88,7 @@ def _books(rules: Policy, ledger: str | None) -> tuple[books.Books | None, Confi
     except LedgerError as error:
         return None, error
     if found.differs:
-        return found, LedgerError(
-            f"{found.differs}; write that in the policy, or put the change on the ledger's record "
-            "with: confide ledger amend"
-        )
+        return found, differing(found.differs, str(rules.path))
     return found, None
 
 

@@ -140,8 +140,8 @@ QUESTIONS = (
     ),
     DemoQuestion(
         "A join",
-        f"A person may have many visits. The policy lets each contribute {MOST_VISITS}, enforced after the join, and the"
-        " noise hides all of them.",
+        f"A person may have many visits. The policy lets each contribute {MOST_VISITS}, enforced after the join, and"
+        " the noise hides all of them.",
         "SELECT r.name, COUNT(*) AS visits FROM visit v\n"
         "JOIN person p ON v.person_id = p.person_id\n"
         "JOIN region_name r ON p.region = r.region\n"

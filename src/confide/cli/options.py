@@ -36,6 +36,12 @@ Bounds = Annotated[
     str | None,
     typer.Option("--bounds", metavar="RANGES", help="Bounds of the columns of an inner query: total=0:500,n=0:20."),
 ]
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        "--mechanism", metavar="NAME", help="How a statistic is measured, for all columns or by column: med=pair."
+    ),
+]
 Analyst = Annotated[
     str, typer.Option("--analyst", "-a", metavar="NAME", help="Who asks: caps and stored answers are theirs.")
 ]
@@ -89,6 +95,11 @@ def read_within(text: str | None) -> str | dict[str, str] | None:
     if text is None or "=" not in text:
         return text
     return dict(_pairs(text, "--within", "n=50,avg=2%"))
+
+
+def read_mechanism(text: str) -> str | dict[str, str]:
+    """One mechanism for all columns, or one for each that is named."""
+    return text if "=" not in text else dict(_pairs(text, "--mechanism", "med=auto"))
 
 
 def read_split(text: str | None) -> dict[str, str] | None:

@@ -26,6 +26,11 @@ def number(value: float) -> str:
     return f"{value:.6g}"
 
 
+def printable(text: str) -> str:
+    """A key may come from the data: whatever would steer a terminal is spelled out."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
 def answer_table(answer: "Answer") -> Any:
     """A rich table: each aggregate as estimate and interval."""
     from rich.table import Table  # noqa: PLC0415  loaded when printed
@@ -42,7 +47,7 @@ def answer_table(answer: "Answer") -> Any:
         for column in answer.columns:
             if column in answer.keys:
                 value = column.values[row]
-                cells.append("NULL" if value is None else str(value))
+                cells.append("NULL" if value is None else printable(str(value)))
             else:
                 low, high = column.low[row], column.high[row]  # type: ignore[union-attr]
                 cells += [number(column.values[row]), f"{number(low)} … {number(high)}"]
@@ -147,6 +152,7 @@ def _print(table: Any) -> str:
     from rich.console import Console  # noqa: PLC0415  loaded when printed
 
     stream = StringIO()
-    Console(file=stream, width=max(80, 20 * len(table.columns)), highlight=False).print(table)
+    width = max(80, 20 * len(table.columns))
+    Console(file=stream, width=width, highlight=False, markup=False, emoji=False).print(table)
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,286 @@
+"""Errors, exit codes, Ctrl-C and closed pipes, mostly as a user meets them: in a process of its own."""
+
+import errno
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from confide import errors
+from confide.cli import INTERRUPTED, custody
+from confide.cli.boundary import report
+from tests.cli.conftest import Process, Run, clean_environment, command_path
+
+COUNT = "SELECT COUNT(*) AS n FROM person"
+WIDE = "SELECT region, COUNT(*) AS people, AVG(age) AS age, AVG(income) AS income FROM person GROUP BY region"
+JOIN = "SELECT p.region, COUNT(*) AS visits FROM visit v JOIN person p ON v.person_id = p.person_id GROUP BY p.region"
+
+
+# --- exit codes -------------------------------------------------------------------------------------------------------
+
+
+def test_exit_codes_and_streams(process: Process, policy: Path) -> None:
+    done = process("sql", policy, "-", "-e", "0.5", text=COUNT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "cost ε = 0.5" in done.stdout
+    refused = process("sql", policy, "SELECT * FROM person", "-e", "0.5")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("refused: ")
+    assert refused.stderr.count("\n") == 1
+    wrong = process("sql", policy, COUNT, "-e", "abc")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("wrong usage: ")
+    assert not any("Traceback" in text for text in (done.stderr, refused.stderr, wrong.stderr))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["bogus"], ["sql"], ["sql", "a"], ["check", "a", "b"], ["budget", "a", "--bogus"], ["ledger", "burn"]]
+)
+def test_unknown_commands_and_options_are_wrong_usage(run: Run, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Usage: confide" in result.stderr
+
+
+def test_a_wrong_command_is_told_without_a_traceback(process: Process) -> None:
+    done = process("bogus")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No such command 'bogus'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_command_help_is_shown(run: Run) -> None:
+    result = run()
+    assert result.exit_code == 2
+    assert "demo" in result.output
+
+
+# --- errors as data ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "code"),
+    [
+        (["sql", "POLICY", "SELECT * FROM person", "-e", "1"], "query", 1),
+        (["sql", "POLICY", COUNT, "-e", "9"], "budget", 1),
+        (["sql", "POLICY", COUNT, "-e", "0"], "usage", 2),
+        (["sql", "POLICY", COUNT, "--bogus"], "usage", 2),
+        (["sql", "POLICY"], "usage", 2),
+        (["bogus"], "usage", 2),
+        (["check", "nothing.yaml"], "policy", 1),
+        (["ledger", "verify", "POLICY"], "ledger missing", 1),
+        (["init", "nothing.csv"], "source", 1),
+    ],
+)
+def test_errors_are_data_with_json(run: Run, policy: Path, arguments: list[str], kind: str, code: int) -> None:
+    result = run(*[policy if argument == "POLICY" else argument for argument in arguments], "--json")
+    assert result.exit_code == code
+    assert result.stderr == ""
+    error = json.loads(result.stdout)["error"]
+    assert error["kind"] == kind
+    assert error["message"]
+
+
+def test_every_error_of_confide_has_a_kind() -> None:
+    def leaves(kind: type[errors.ConfideError]) -> list[type[errors.ConfideError]]:
+        return [kind, *(leaf for child in kind.__subclasses__() for leaf in leaves(child))]
+
+    for kind in leaves(errors.ConfideError)[1:]:
+        made = kind(()) if kind is errors.PolicyError else kind() if kind is errors.EngineError else kind("words")
+        assert report(made)["kind"] != "error", kind
+
+
+def raising(error: BaseException) -> NoReturn:
+    raise error
+
+
+def test_what_was_not_foreseen_is_named_without_its_words(
+    run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONFIDE_TRACEBACK", raising=False)
+    monkeypatch.setattr(custody, "describe", lambda rules: raising(ValueError("CANARY-4711")))
+    result = run("check", policy)
+    assert result.exit_code == 70
+    assert "ValueError at tests.cli.test_boundary:" in result.stderr
+    assert "CANARY" not in result.output
+    monkeypatch.setenv("CONFIDE_TRACEBACK", "1")
+    assert isinstance(run("check", policy).exception, ValueError)
+
+
+def test_errors_of_the_system_are_refusals(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
+    monkeypatch.setattr(custody, "describe", lambda rules: raising(full))
+    result = run("check", policy)
+    assert result.exit_code == 1
+    assert result.stderr == "refused: /data/x: No space left on device\n"
+
+
+def test_a_failing_engine_says_that_the_charge_stands(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(custody, "describe", lambda rules: raising(errors.EngineError()))
+    result = run("check", policy)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("failed: ")
+    assert "its charge stands" in result.stderr
+
+
+# --- pipes and encodings ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check", "POLICY"], ["ledger", "export", "POLICY"], ["check", "POLICY", "--json"]]
+)
+def test_a_reader_that_stops_reading_is_no_error(run: Run, policy: Path, arguments: list[str]) -> None:
+    assert run("sql", policy, COUNT, "-e", "0.5").exit_code == 0
+    command = [command_path(), *(str(policy) if argument == "POLICY" else argument for argument in arguments)]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(), text=True
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    said = child.stderr.read()
+    child.stderr.close()
+    assert child.wait(60) == 141
+    assert said == ""
+
+
+def test_a_terminal_that_cannot_show_greek_gets_words_all_the_same(process: Process, policy: Path) -> None:
+    done = process("sql", policy, COUNT, "-e", "0.5", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert "cost ? = 0.5" in done.stdout
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------------------
+
+
+def on_a_terminal(arguments: list[str], columns: int = 80, **environment: str) -> tuple[int, str]:
+    """Run the command on a terminal of its own and return what appeared there."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [command_path(), *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**clean_environment(), "TERM": "xterm-256color", "COLUMNS": str(columns), **environment},
+    )
+    os.close(theirs)
+    shown = bytearray()
+
+    def collect() -> None:
+        try:
+            while part := os.read(ours, 65536):
+                shown.extend(part)
+        except OSError:
+            pass
+
+    reader = threading.Thread(target=collect)
+    reader.start()
+    code = child.wait(60)
+    reader.join(60)
+    os.close(ours)
+    return code, shown.decode().replace("\r\n", "\n")
+
+
+def widest(shown: str) -> int:
+    return max(len(line) for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).split("\n"))
+
+
+def test_a_terminal_gets_colours_and_lines_that_fit(policy: Path) -> None:
+    code, shown = on_a_terminal(["check", str(policy)])
+    assert code == 0
+    assert "\x1b[1m" in shown
+    assert "\x1b[32m" in shown
+    assert widest(shown) <= 80
+
+
+def test_a_terminal_may_do_without_colours(policy: Path) -> None:
+    code, shown = on_a_terminal(["sql", str(policy), WIDE, "-e", "0.5"], 100, NO_COLOR="1")
+    assert code == 0
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", shown)
+    assert widest(shown) <= 100
+
+
+def test_what_is_piped_is_plain_and_its_lines_are_whole(policy: Path, process: Process) -> None:
+    done = process("sql", policy, WIDE, "-e", "0.5")
+    assert "\x1b" not in done.stdout
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("N ")]
+    assert row.count("…") == 3
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+_READY = (
+    "import sys; from confide.cli import main; sys.stderr.write('ready\\n'); sys.stderr.flush();"
+    "sys.argv[0] = 'confide'; main()"
+)
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3, 0.6, 1.0])
+def test_ctrl_c_at_any_moment_loses_nothing(run: Run, policy: Path, delay: float) -> None:
+    arguments = ["sql", str(policy), JOIN, "-e", "0.5"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", _READY, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(),
+        text=True,
+    )
+    assert child.stderr is not None
+    assert child.stderr.readline() == "ready\n"
+    time.sleep(delay)
+    child.send_signal(signal.SIGINT)
+    printed, said = child.communicate(timeout=60)
+    if child.returncode == 0:
+        assert "cost ε = 0.5" in printed  # it was done before
+    else:
+        assert child.returncode == 130, said
+        assert said == f"{INTERRUPTED}\n"
+    again = run(*arguments, "--json")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["budget"]["spent"] == 0.5
+
+
+def test_ctrl_c_ends_a_long_question_at_once(run: Run, policy: Path, tmp_path: Path) -> None:
+    """A statement that would take hours is stopped in its middle; the question is then answered for the same charge."""
+    script = tmp_path / "long.py"
+    script.write_text(
+        "import sys, confide.engine.running as running\n"
+        "from confide.cli import main\n"
+        "real = running.run\n"
+        "def slow(connection, statement, limit_seconds=None):\n"
+        "    if 'GROUP BY' in statement.upper() and 'visit' in statement:\n"
+        "        sys.stderr.write('reading\\n'); sys.stderr.flush()\n"
+        "        statement = 'SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b'\n"
+        "    return real(connection, statement, limit_seconds)\n"
+        "running.run = slow\n"
+        "main()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, str(script), "sql", str(policy), JOIN, "-e", "0.5", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(),
+        text=True,
+    )
+    assert child.stderr is not None
+    assert child.stderr.readline() == "reading\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    printed, said = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert said == ""
+    assert json.loads(printed)["error"] == {"kind": "interrupted", "message": INTERRUPTED}
+    facts = json.loads(run("ledger", "show", policy, "--json").stdout)
+    assert [entry["answered"] for entry in facts["newest"] if entry["kind"] == "charge"] == [False]
+    again = json.loads(run("sql", policy, JOIN, "-e", "0.5", "--json").stdout)
+    assert again["budget"]["spent"] == 0.5
+    assert again["rows"]
