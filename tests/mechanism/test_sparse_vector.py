@@ -20,8 +20,8 @@ from confide.mechanism.sparse_vector import (
 from confide.privacy.loss import PureDP
 from tests.conformance.audit import audit
 from tests.conformance.sparse_vector import BROKEN, output_probabilities, pattern_probability, redrawn_log_ratio
+from tests.mechanism.fitting import fits
 from tests.mechanism.scripted import Scripted
-from tests.statistical.goodness import p_value
 
 RUNS = 10_000
 
@@ -32,15 +32,6 @@ def _stream(margins, lengths=None):
 
 def _scales(mechanism):
     return float(mechanism.threshold_scale), float(mechanism.query_scale)
-
-
-def _fits(observed, probabilities, runs=RUNS):
-    """A chi-square test with rare cells pooled; a false alarm once in 10,000 were the seed drawn."""
-    expected = np.asarray(probabilities) * runs
-    rare = expected < 10
-    cells = np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], expected[rare].sum())
-    kept = cells[1] >= 5
-    return p_value(cells[0][kept], cells[1][kept]) > 1e-4
 
 
 @pytest.mark.parametrize(
@@ -58,7 +49,7 @@ def test_the_first_top_has_its_exact_law(mechanism, margins, lengths):
     places = mechanism.first(_stream(margins, lengths), TestRandomness(3), RUNS)
     expanded = np.repeat(margins, lengths)
     observed = np.bincount(np.where(places < 0, len(expanded), places), minlength=len(expanded) + 1)
-    assert _fits(observed, output_probabilities(expanded, *_scales(mechanism)))
+    assert fits(observed, output_probabilities(expanded, *_scales(mechanism)))
 
 
 def test_several_tops_have_their_exact_law():
@@ -70,7 +61,7 @@ def test_several_tops_have_their_exact_law():
     assert observed.sum() == runs
     expected = [pattern_probability(margins, pattern, 2, *_scales(mechanism)) for pattern in patterns]
     assert sum(expected) == pytest.approx(1)
-    assert _fits(observed, expected, runs)
+    assert fits(observed, np.array(expected))
 
 
 def test_tops_in_runs_are_found_one_after_the_other():
@@ -177,7 +168,7 @@ def test_one_sided_noise_is_geometric(scale):
     edges = np.arange(drawn.max() + 2)
     expected = ratio**edges * (1 - ratio)
     expected[-1] = ratio ** edges[-1]
-    assert _fits(np.bincount(drawn, minlength=len(edges)), expected)
+    assert fits(np.bincount(drawn, minlength=len(edges)), expected)
 
 
 @pytest.mark.parametrize(("gap", "length"), [(1, 2), (5, 13), (9, 10**6), (40, 2**61)])
@@ -191,7 +182,7 @@ def test_places_in_a_run_are_truncated_geometric(gap, length):
     cells = np.diff(np.concatenate([[0], below[:-1], [1]]))
     observed = np.bincount(np.searchsorted(edges[:-1], places, side="left"), minlength=len(cells))
     assert places.max() < length
-    assert _fits(observed, cells, runs)
+    assert fits(observed, cells)
 
 
 def test_a_place_that_the_first_bits_do_not_tell_asks_for_more():

@@ -1,0 +1,183 @@
+"""What the mechanisms for quantiles, sums and means have in common: their setting, their plans, their results."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Protocol, get_args
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.mechanism.interval import Assumes, Ends, Interval, Intervals
+from confide.mechanism.law import miss_rate
+from confide.mechanism.randomness import Randomness
+from confide.mechanism.tally import REACH, Domain, Neighbours, Tally
+from confide.privacy.loss import ZCDP, PureDP
+
+TYPICAL_ROWS: Final = 10_000  # what a forecast takes where nobody says how many rows to expect
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is public about one statistic: the domain of its values, its cost, who is protected.
+
+    `rows` is the most rows that one unit has. A change of `rows` rows is a chain of `rows` changes of one row, each
+    within `row_epsilon` = ε / rows; so a mechanism that is `row_epsilon`-DP for rows is ε-DP for units, under both
+    relations.
+    """
+
+    domain: Domain | None
+    epsilon: Fraction
+    confidence: float
+    neighbours: Neighbours
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        miss_rate(self.confidence)
+        if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
+            raise ParameterError("epsilon must be an exact number above 0")
+        if self.neighbours not in get_args(Neighbours):
+            raise ParameterError(
+                f"neighbours must be one of {', '.join(get_args(Neighbours))}; got {self.neighbours!r}"
+            )
+        if self.rows < 1:
+            raise ParameterError(f"a unit has at least one row; got rows = {self.rows}")
+        if self.domain is not None and not -REACH <= self.domain[0] <= self.domain[1] <= REACH:
+            raise ParameterError("a domain goes from its smallest to its largest value, both within 2^62 of zero")
+
+    @property
+    def ends(self) -> Domain:
+        return (-REACH, REACH) if self.domain is None else self.domain
+
+    @property
+    def size(self) -> int:
+        low, high = self.ends
+        return high - low + 1
+
+    @property
+    def row_epsilon(self) -> Fraction:
+        return self.epsilon / self.rows
+
+    @property
+    def miss(self) -> float:
+        return miss_rate(self.confidence)
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def bound(self, mechanism: str, instead: str) -> Domain:
+        """The domain, for a mechanism that needs one."""
+        if self.domain is None:
+            raise ParameterError(
+                f"the mechanism {mechanism} needs a bounded column; for an unbounded one use {instead}"
+            )
+        return self.domain
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What somebody expects of the data, from public knowledge: how many rows, and over how wide a range most lie."""
+
+    rows: int | None = None
+    spread: float | None = None
+
+
+NOTHING_EXPECTED: Final = Expectation()
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The expected half-width, from public facts. `basis` says what it rests on, or what it would take to know."""
+
+    half_width: float
+    basis: str
+    ranks: float | None = None
+    """For quantiles: how many rows lie between the quantile and an end. This needs no guess about the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """A released number inside its interval. `whole`: the interval is all that was possible, so nothing was learnt."""
+
+    estimate: float
+    interval: Interval
+    whole: bool = False
+
+
+class StatisticPlan(Protocol):
+    """One statistic, decided from public facts: its cost and its forecast are known before anything is read."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def loss(self) -> PureDP: ...
+
+    @property
+    def zcdp(self) -> ZCDP:
+        """The same cost as concentrated privacy, for a budget that adds up ρ."""
+
+    @property
+    def assumes(self) -> Assumes: ...
+
+    @property
+    def condition(self) -> str:
+        """What the data must be like for the interval to hold; empty if nothing is assumed."""
+
+    @property
+    def forecast(self) -> Forecast: ...
+
+    def measure(self, tally: Tally, randomness: Randomness) -> Estimated: ...
+
+
+def inside(estimate: float, low: float, high: float, setting: Setting, assumes: Assumes = "always") -> Estimated:
+    """The estimate and its interval, cut to the domain; the estimate is moved into the interval."""
+    if setting.domain is not None:
+        least, most = setting.domain
+        low, high = min(max(low, least), most), min(max(high, least), most)
+    estimate = min(max(estimate, low), high)
+    whole = (low, high) == (setting.domain or (-math.inf, math.inf))
+    return Estimated(estimate, Interval(low, high, setting.confidence, assumes), whole)
+
+
+def choose(makers: Mapping[str, Callable[[], StatisticPlan]], name: str) -> StatisticPlan:
+    """The plan of that name; for `auto` the one with the narrowest forecast, of those that public facts allow."""
+    if name != "auto":
+        if name not in makers:
+            raise ParameterError(f"there is no mechanism {name!r} for this; there are auto, {', '.join(makers)}")
+        return makers[name]()
+    plans, refusals = [], []
+    for make in makers.values():
+        try:
+            plans.append(make())
+        except ParameterError as refusal:
+            refusals.append(refusal)
+    if not plans:
+        raise refusals[-1]
+    return min(plans, key=lambda plan: plan.forecast.half_width)
+
+
+def measured(
+    plan: StatisticPlan, tallies: Sequence[Tally], confidence: float, randomness: Randomness
+) -> tuple[Ends, Intervals]:
+    """One estimate and one interval for each tally."""
+    results = [plan.measure(tally, randomness) for tally in tallies]
+    return (
+        array([result.estimate for result in results]),
+        Intervals(
+            array([result.interval.low for result in results]),
+            array([result.interval.high for result in results]),
+            confidence,
+            plan.assumes,
+        ),
+    )
+
+
+def array(numbers: Sequence[float]) -> Ends:
+    """int64 if all are integers that fit, Python integers if some do not, doubles otherwise."""
+    if all(isinstance(number, int) for number in numbers):
+        fit = all(-(2**63) <= number < 2**63 for number in numbers)
+        return np.array(numbers, dtype=np.int64 if fit else object)
+    return np.array(numbers, dtype=np.float64)
