@@ -1,0 +1,148 @@
+"""A quantile and its interval by two exponential mechanisms, one for each end."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final
+
+import numpy as np
+
+from confide.mechanism.exponential import Exponential
+from confide.mechanism.interval import Assumes
+from confide.mechanism.randomness import Randomness
+from confide.mechanism.rank import TwoEnds, rank_forecast, target
+from confide.mechanism.statistic import NOTHING_EXPECTED, Estimated, Expectation, Forecast, Setting
+from confide.mechanism.tally import Domain, Integers, Neighbours, Tally
+from confide.privacy.conversion import rho_of_exponential
+from confide.privacy.loss import ZCDP, PureDP
+
+STEEPNESS: Final = (
+    1,
+    2,
+    3,
+    4,
+)  # how much steeper the score may fall on the wrong side of its peak than on the right one
+GRAIN: Final = 16  # shifts are multiples of this part of a row
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Releases two ends around every q-quantile (see `rank`), and their middle.
+
+    Neighbours: add-remove (n private) or replace-one (n public); `rows` rows per unit.
+    Loss: ε-DP and ε²/16-zCDP: two exponential mechanisms at ε/2 with a tie-aware score whose spread is in
+    `score_spread`.
+    Interval: always valid. A lower end that is too high scores at most -s, some value scores 0, and of N values at
+    most N are too high, so s = ln(2N/β) / (rate of the steep side). Survey 4.8.1; confidence-intervals 3.2, without
+    its flipped utility.
+    """
+
+    setting: Setting
+    q: Fraction
+    expectation: Expectation = NOTHING_EXPECTED
+    name: ClassVar[str] = "pair"
+    assumes: ClassVar[Assumes] = "always"
+    condition: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        self.setting.bound(self.name, "svt")
+
+    @property
+    def loss(self) -> PureDP:
+        return self.setting.loss
+
+    @property
+    def zcdp(self) -> ZCDP:
+        sides = self._ends.sides
+        return ZCDP(sides * rho_of_exponential(self.setting.epsilon / sides))
+
+    @property
+    def forecast(self) -> Forecast:
+        sides = self._ends.sides
+        end = self.lower(max(self.q, 1 - self.q), self.setting.row_epsilon / sides, self.setting.miss / sides)
+        return rank_forecast(end.ranks, self.setting, self.expectation, self.q)
+
+    def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "ScoredEnd":
+        choices = (scored_end(q, epsilon, miss, self.setting, steepness) for steepness in STEEPNESS)
+        return min(choices, key=lambda end: end.ranks)
+
+    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+        return self._ends.measure(tally, randomness)
+
+    @property
+    def _ends(self) -> TwoEnds:
+        return TwoEnds(self, self.setting, self.q)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredEnd:
+    """A lower end of the q-quantile by one exponential mechanism.
+
+    With T = target - shift, the exponent of y is steepness·(#{x<y} - T)⁺ + (T - #{x<=y})⁺. The lowest value of the
+    domain is never too high, so its own rank begins at -∞; then some value has exponent 0 whatever the data are.
+    """
+
+    mechanism: Exponential
+    q: Fraction
+    steepness: int
+    shift: int  # in units of 1/(GRAIN·d) rows
+    ranks: float
+
+    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
+        starts, sizes, exponents = self.segments(tally, domain)
+        segments, places = self.mechanism.select(exponents, sizes, randomness)
+        return int(starts[segments[0]]) + int(places[0])
+
+    def segments(self, tally: Tally, domain: Domain) -> tuple[Integers, Integers, Integers]:
+        """First value, number of values, and exponent of each segment of the domain; a segment may be empty."""
+        starts, sizes, below, upto = tie_segments(tally, domain)
+        unit = self.q.denominator * GRAIN
+        peak = GRAIN * target(self.q, tally.rows) - self.shift
+        too_high = np.maximum(below * unit - peak, 0)
+        too_high[0] = 0
+        return starts, sizes, self.steepness * too_high + np.maximum(peak - upto * unit, 0)
+
+
+def tie_segments(tally: Tally, domain: Domain) -> tuple[Integers, Integers, Integers, Integers]:
+    """The domain cut into its lowest value, the values that occur, and the gaps between: start, size, #{x<y},
+    #{x<=y}.
+    """
+    low, high = domain
+    values, cumulative = tally.values, tally.cumulative()
+    starts = np.empty(2 * len(values) + 2, dtype=np.int64)
+    sizes, below, upto = np.empty_like(starts), np.empty_like(starts), np.empty_like(starts)
+    starts[0], starts[1] = low, low + 1
+    starts[2::2], starts[3::2] = values, values + 1
+    sizes[2::2] = 1
+    sizes[1::2] = np.append(values, high + 1) - starts[1::2]
+    below[1::2] = upto[1::2] = cumulative
+    below[2::2], upto[2::2] = cumulative[:-1], cumulative[1:]
+    sizes[0], below[0], upto[0] = 1, 0, 0
+    if len(values) and values[0] == low:  # the lowest value occurs: the first segment stands for it
+        sizes[1] = sizes[2] = 0
+        upto[0] = cumulative[1]
+    return starts, sizes, below, upto
+
+
+def scored_end(q: Fraction, epsilon: Fraction, miss: float, setting: Setting, steepness: int) -> ScoredEnd:
+    unit = q.denominator * GRAIN
+    mechanism = Exponential(epsilon, GRAIN * score_spread(q, steepness, setting.neighbours))
+    gentle = float(mechanism.rate) * unit  # per row
+    steep = steepness * gentle
+    distance = math.log(setting.size / miss) / steep
+    # Where values are dense, the end falls to both sides of its peak in proportion to how far each side reaches.
+    drift = (1 / gentle**2 - 1 / steep**2) / (1 / gentle + 1 / steep)
+    return ScoredEnd(mechanism, q, steepness, math.ceil(distance * unit * (1 + 1e-9)), distance + drift)
+
+
+def score_spread(q: Fraction, steepness: int, neighbours: Neighbours) -> int:
+    """By how much the changes of two exponents can differ, in units of 1/d rows; q = p/d, steepness k.
+
+    Replace-one moves ranks by one row, all in one direction: exponents above the peak by k, below by 1, oppositely.
+    Add-remove moves the ranks above the new row by d - p against the target and those below by -p. A row below the peak
+    changes the exponents above it by k(d-p), and on the other side of it by p or -(d-p); a row above likewise.
+    """
+    p, d = q.numerator, q.denominator
+    if neighbours == "replace-one":
+        return (steepness + 1) * d
+    return max(p, steepness * (d - p)) + max(d - p, steepness * p)

@@ -1,0 +1,108 @@
+"""A quantile and its interval by sparse vectors that walk towards it from both ends of the domain."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from confide.mechanism.interval import Assumes
+from confide.mechanism.randomness import Randomness
+from confide.mechanism.rank import TwoEnds, rank_forecast, target
+from confide.mechanism.sparse_vector import SparseVector, Stream
+from confide.mechanism.statistic import NOTHING_EXPECTED, TYPICAL_ROWS, Estimated, Expectation, Forecast, Setting
+from confide.mechanism.tally import Domain, Neighbours, Tally
+from confide.privacy.conversion import rho_of_pure
+from confide.privacy.loss import ZCDP, PureDP
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Releases two ends around every q-quantile (see `rank`), and their middle. The domain may be unbounded.
+
+    Neighbours: add-remove (n private) or replace-one (n public); `rows` rows per unit.
+    Loss: ε-DP: two sparse vectors at ε/2 (confidence-intervals, Algorithms 2 and 5, Theorem 4.3).
+    Interval: always valid. The walk up stops at or before the quantile unless it misses there, one event: no union
+    over the domain is needed. Deviation: for the upper end Algorithm 3 walks past the quantile and needs that union,
+    log(i²); we walk down with Algorithm 2 instead. Its thresholds, lowered by log(i²) as well, are lowered by a
+    constant.
+    """
+
+    setting: Setting
+    q: Fraction
+    expectation: Expectation = NOTHING_EXPECTED
+    name: ClassVar[str] = "svt"
+    assumes: ClassVar[Assumes] = "always"
+    condition: ClassVar[str] = ""
+
+    @property
+    def loss(self) -> PureDP:
+        return self.setting.loss
+
+    @property
+    def zcdp(self) -> ZCDP:
+        return ZCDP(rho_of_pure(self.setting.epsilon))
+
+    @property
+    def forecast(self) -> Forecast:
+        sides = self._ends.sides
+        end = self.lower(max(self.q, 1 - self.q), self.setting.row_epsilon / sides, self.setting.miss / sides)
+        low, high = self.setting.ends
+        values_per_row = (self.expectation.spread or (high - low)) / (self.expectation.rows or TYPICAL_ROWS)
+        return rank_forecast(end.ranks(values_per_row), self.setting, self.expectation, self.q)
+
+    def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "WalkedEnd":
+        return walked_end(q, epsilon, self.setting.neighbours, miss)
+
+    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+        return self._ends.measure(tally, randomness)
+
+    @property
+    def _ends(self) -> TwoEnds:
+        return TwoEnds(self, self.setting, self.q)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkedEnd:
+    """A lower end of the q-quantile: the first y, from the lowest on, at which d·#{x<=y} seems to reach target -
+    shift.
+    """
+
+    mechanism: SparseVector
+    q: Fraction
+    shift: int
+
+    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
+        place = int(self.mechanism.first(self.stream(tally, domain), randomness)[0])
+        # Without a stop nothing is known; the lowest value is never too high.
+        return domain[0] + max(place, 0)
+
+    def stream(self, tally: Tally, domain: Domain) -> Stream:
+        low, high = domain
+        margins = self.q.denominator * tally.cumulative() - (target(self.q, tally.rows) - self.shift)
+        lengths = np.diff(np.concatenate([[low], tally.values, [high + 1]]))
+        kept = lengths > 0
+        return Stream(margins[kept], lengths[kept])
+
+    def ranks(self, values_per_row: float) -> float:
+        """How many rows below the quantile it may be expected to stop, with so many values to each row."""
+        noise, threshold = float(self.mechanism.query_scale), float(self.mechanism.threshold_scale)
+        early = noise * math.log(max(1.0, values_per_row * noise / self.q.denominator) * math.e)
+        return max(0.5, (self.shift + early - threshold) / self.q.denominator)
+
+
+def walked_end(q: Fraction, epsilon: Fraction, neighbours: Neighbours, miss: float) -> WalkedEnd:
+    """One that is too high with probability at most `miss`."""
+    mechanism = SparseVector(epsilon, *stream_sensitivity(q, neighbours))
+    return WalkedEnd(mechanism, q, mechanism.missed_below(miss))
+
+
+def stream_sensitivity(q: Fraction, neighbours: Neighbours) -> tuple[int, int]:
+    """Rise and spread of d·#{x<=y} - p(n-1), q = p/d.
+
+    Replace-one: all counts move in one direction, by one row. Add-remove: those from the row on by d - p, the others
+    by -p.
+    """
+    p, d = q.numerator, q.denominator
+    return (d, d) if neighbours == "replace-one" else (max(p, d - p), d)
