@@ -1,0 +1,94 @@
+"""Sums and means of groups, each with an interval: the choice of a mechanism, and one call for all groups."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from confide.mechanism.interval import Ends, Intervals
+from confide.mechanism.randomness import Randomness
+from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, StatisticPlan, choose, measured
+from confide.mechanism.sum_laplace import DeclaredRange, FoundRange
+from confide.mechanism.sum_race import Race
+from confide.mechanism.sum_tail import Tail
+from confide.mechanism.summation import Statistic, Summed, Summer
+from confide.mechanism.tally import Domain, Neighbours, Tally
+
+SUMMERS: Final[dict[str, Callable[[Setting], Summer]]] = {
+    "laplace": DeclaredRange,
+    "svt": FoundRange,
+    "r2t": Race,
+    "tail": Tail,
+}
+
+
+def total_plan(
+    domain: Domain | None,
+    epsilon: Fraction,
+    confidence: float,
+    neighbours: Neighbours,
+    rows: int = 1,
+    mechanism: str = "auto",
+    expectation: Expectation = NOTHING_EXPECTED,
+) -> StatisticPlan:
+    """What a sum will cost and how far it will be off. `auto` takes the narrowest forecast."""
+    return _plan("total", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation)
+
+
+def mean_plan(
+    domain: Domain | None,
+    epsilon: Fraction,
+    confidence: float,
+    neighbours: Neighbours,
+    rows: int = 1,
+    mechanism: str = "auto",
+    expectation: Expectation = NOTHING_EXPECTED,
+) -> StatisticPlan:
+    """What a mean will cost and how far it will be off. `auto` takes the narrowest forecast."""
+    return _plan("mean", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation)
+
+
+def total_intervals(
+    tallies: Sequence[Tally],
+    domain: Domain | None,
+    epsilon: Fraction,
+    confidence: float,
+    neighbours: Neighbours,
+    rows: int = 1,
+    mechanism: str = "auto",
+    *,
+    expectation: Expectation = NOTHING_EXPECTED,
+    randomness: Randomness,
+) -> tuple[Ends, Intervals, str]:
+    """A sum and an interval for each group, and the name of the mechanism. Each group costs ε of its own."""
+    plan = total_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation)
+    return *measured(plan, tallies, confidence, randomness), plan.name
+
+
+def mean_intervals(
+    tallies: Sequence[Tally],
+    domain: Domain | None,
+    epsilon: Fraction,
+    confidence: float,
+    neighbours: Neighbours,
+    rows: int = 1,
+    mechanism: str = "auto",
+    *,
+    expectation: Expectation = NOTHING_EXPECTED,
+    randomness: Randomness,
+) -> tuple[Ends, Intervals, str]:
+    """A mean and an interval for each group, and the name of the mechanism. Each group costs ε of its own."""
+    plan = mean_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation)
+    return *measured(plan, tallies, confidence, randomness), plan.name
+
+
+def _plan(statistic: Statistic, setting: Setting, mechanism: str, expectation: Expectation) -> StatisticPlan:
+    return choose(
+        {name: partial(_summed, statistic, setting, make, expectation) for name, make in SUMMERS.items()}, mechanism
+    )
+
+
+def _summed(
+    statistic: Statistic, setting: Setting, make: Callable[[Setting], Summer], expectation: Expectation
+) -> Summed:
+    return Summed(setting, statistic, make(setting), expectation)

@@ -1,0 +1,79 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from confide.errors import ParameterError
+from confide.mechanism import TestRandomness
+from confide.mechanism.statistic import Expectation
+from confide.mechanism.tally import Tally
+from confide.mechanism.total import SUMMERS, mean_intervals, mean_plan, total_intervals, total_plan
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(-20, 30), max_size=60),
+    st.sampled_from(sorted(SUMMERS)),
+    st.sampled_from(["add-remove", "replace-one"]),
+    st.sampled_from([(-10, 20), (0, 20), (5, 20), (-10, 0), (7, 7)]),
+    st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(30)]),
+    st.integers(1, 3),
+)
+def test_every_mechanism_on_any_data(values, name, neighbours, domain, epsilon, rows):
+    tallies = [Tally.of(values), Tally.of([])]
+    totals, intervals, used = total_intervals(
+        tallies, domain, epsilon, 0.9, neighbours, rows, name, randomness=TestRandomness(1)
+    )
+    assert used == name
+    assert totals.dtype == np.int64
+    assert intervals.contains(totals).all()
+    assert intervals.assumes == ("density" if name == "svt" else "always")
+    means, intervals, _ = mean_intervals(
+        tallies, domain, epsilon, 0.9, neighbours, rows, name, randomness=TestRandomness(1)
+    )
+    assert means.dtype == np.float64
+    assert intervals.contains(means).all()
+    assert (intervals.low >= domain[0]).all()
+    assert (intervals.high <= domain[1]).all()
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("name", sorted(SUMMERS))
+def test_a_large_epsilon_gives_the_sum_and_the_mean_themselves(name, neighbours):
+    tally = Tally(np.arange(1, 1001), np.full(1000, 20))
+    expected = {"mechanism": name, "randomness": TestRandomness(1)}
+    totals, intervals, _ = total_intervals([tally], (0, 10**5), Fraction(10**4), 0.9, neighbours, **expected)
+    assert tally.total() in intervals[0]
+    assert totals[0] == pytest.approx(tally.total(), rel=1e-3)
+    means, intervals, _ = mean_intervals([tally], (0, 10**5), Fraction(10**4), 0.9, neighbours, **expected)
+    assert 500.5 in intervals[0]
+    assert means[0] == pytest.approx(500.5, rel=1e-3)
+
+
+def test_auto_goes_by_public_facts():
+    loose, expected = (0, 10**12), Expectation(10_000, 5000)
+    for plan in (total_plan, mean_plan):
+        assert plan(loose, Fraction(1), 0.9, "replace-one", expectation=expected).name == "svt"
+        assert plan(None, Fraction(1), 0.9, "add-remove").name == "svt"
+        assert plan((0, 100), Fraction(1), 0.9, "replace-one").name == "laplace"
+        assert plan((0, 100), Fraction(1), 0.9, "replace-one").assumes == "always"
+
+
+def test_mechanisms_that_need_a_bound_name_one_that_does_not():
+    for name in ("laplace", "r2t", "tail"):
+        with pytest.raises(ParameterError, match="svt"):
+            total_plan(None, Fraction(1), 0.9, "add-remove", mechanism=name)
+    with pytest.raises(ParameterError, match="laplace, svt, r2t, tail"):
+        mean_plan((0, 9), Fraction(1), 0.9, "add-remove", mechanism="pair")
+
+
+def test_many_rows_per_unit_widen_the_interval_as_often():
+    for name in SUMMERS:
+        one, ten = (
+            total_plan((0, 10**6), Fraction(1), 0.9, "add-remove", rows, name, Expectation(None, 1000))
+            for rows in (1, 10)
+        )
+        assert ten.forecast.half_width == pytest.approx(10 * one.forecast.half_width, rel=0.02)
+        assert ten.loss == one.loss
