@@ -6,7 +6,7 @@ hold. The law is exact; floating point only proposes:
 1.  Segment i weighs size_i·exp(-rate·exponent_i). Each weight is computed in double precision, scaled so that all sum
 to
     about 2^50, and rounded up to an integer W_i with a margin of 2^-36 to spare, far above the error of the arithmetic
-    (arguments below 750, so below 10^-12). A weight too small to see becomes 1.
+    (arguments below 80, so below 10^-13). A weight too small to see becomes 1.
 2.  An exact uniform integer below ΣW_i proposes a segment with probability in proportion to W_i.
 3.  It is accepted with probability (exact weight) / W_i, which is at most 1: an exact coin, decided from an enclosure
     of the exponential as far as is needed. Otherwise the draw starts again.
@@ -31,6 +31,7 @@ from confide.privacy.loss import ZCDP, PureDP
 
 SCALE: Final = 2.0**50
 MARGIN: Final = 2.0**-36
+FAR: Final = 80.0  # exp(-80) < 2^-113
 DOUBT: Final = 2.0**-34  # a coin closer to its threshold than this is decided by exact arithmetic
 
 
@@ -124,10 +125,14 @@ def _proposal(exponents: Integers, sizes: Integers, rate: Fraction) -> _Proposal
     occupied = sizes > 0
     if not occupied.any():
         raise ValueError("there is nothing to select from")
-    relative = np.where(occupied, exponents - exponents[occupied].min(), 0)
-    weights = np.where(occupied, sizes * np.exp(np.maximum(-float(rate) * relative, -750.0)), 0.0)
+    relative = exponents - exponents[occupied].min()
+    # Sizes are below 2^63, and one weight is at least 1: what lies beyond weighs less than 1 of 2^50, and gets 1.
+    near = np.flatnonzero(occupied & (relative <= FAR / float(rate)))
+    weights = sizes[near] * np.exp(-float(rate) * relative[near])
     factor = SCALE / float(weights.sum())
     scaled = weights * factor
-    ceilings = np.where(occupied, np.ceil(scaled * (1 + MARGIN)) + 1, 0).astype(np.int64)
-    chances = scaled / np.maximum(ceilings, 1)
+    ceilings = occupied.astype(np.int64)
+    ceilings[near] = (np.ceil(scaled * (1 + MARGIN)) + 1).astype(np.int64)
+    chances = np.zeros(len(sizes))
+    chances[near] = scaled / ceilings[near]
     return _Proposal(relative, sizes, rate, Fraction(factor), ceilings, np.cumsum(ceilings), chances)
