@@ -42,6 +42,9 @@ class Loader:
         threads = () if self.threads is None else (f"SET threads = {int(self.threads)}",)
         for statement in (*_BEFORE, *threads, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
             run(self.connection, statement)
+        # It merges parts of a plan that look alike and are not, and then answers wrongly without an error.
+        known = run(self.connection, "SELECT name FROM duckdb_optimizers() WHERE name = 'common_subplan'")
+        run(self.connection, f"SET disabled_optimizers = {text(','.join(str(row[0]) for row in known))}")
         databases = sorted({source.path for source in sources.values() if isinstance(source, Attached)})
         aliases = {path: f"source_{place}" for place, path in enumerate(databases)}
         for path, alias in aliases.items():

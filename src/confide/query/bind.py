@@ -9,7 +9,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Policy, RowUnit
 from confide.query.aggregate import Aggregates
-from confide.query.clause import check_clauses, whole_number
+from confide.query.clause import check_clauses, check_parts, whole_number
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, find_key
 from confide.query.parse import parse
@@ -49,6 +49,7 @@ def _question(
     dialect: str,
     mechanisms: Mapping[str, str] | str,
 ) -> Question:
+    check_parts(select)
     check_clauses(select)
     if len(select.expressions) > _MOST_COLUMNS:
         raise QueryError(

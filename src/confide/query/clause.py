@@ -1,4 +1,4 @@
-"""Which clauses a SELECT may have. What sqlglot parses beyond them is refused here, so nothing is silently ignored."""
+"""Which parts of a query may be there. What sqlglot parses beyond them is refused here: nothing is silently ignored."""
 
 from fractions import Fraction
 
@@ -6,10 +6,45 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.literal import literal_number
+from confide.query.parse import shown
 
 _OUTER = frozenset(
     ("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset")
 )  # fmt: skip
+_PARTS: dict[type[exp.Expr], frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kinds, names in (
+        ((exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop), "this"),
+        ((exp.Count,), "this expressions big_int"),
+        ((exp.CountIf, exp.Abs, exp.Neg, exp.Not, exp.Paren, exp.Boolean, exp.Where, exp.Having, exp.From), "this"),
+        ((exp.Min, exp.Max), "this expressions"),
+        ((exp.Filter, exp.Nullif, exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul), "this expression"),
+        ((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), "this expression"),
+        ((exp.Is, exp.Like, exp.ILike), "this expression negate"),
+        ((exp.Div,), "this expression typed safe"),
+        ((exp.Distinct, exp.Order), "expressions"),
+        ((exp.Column,), "this table db catalog"),
+        ((exp.Literal,), "this is_string"),
+        ((exp.Case,), "this ifs default"),
+        ((exp.If,), "this true false"),
+        ((exp.Coalesce, exp.Anonymous), "this expressions"),
+        ((exp.Least, exp.Greatest), "this expressions ignore_nulls"),
+        ((exp.Round,), "this decimals casts_non_integer_decimals"),
+        ((exp.Cast, exp.TryCast), "this to safe"),
+        ((exp.Between,), "this low high symmetric"),
+        ((exp.In,), "this expressions query unnest field"),
+        ((exp.Alias,), "this alias"),
+        ((exp.Ordered,), "this desc nulls_first with_fill"),
+        ((exp.TableAlias,), "this columns"),
+        ((exp.Identifier,), "this quoted"),
+        ((exp.With,), "expressions recursive"),
+        ((exp.CTE,), "this alias scalar materialized"),
+        ((exp.Date,), "this expressions"),
+        ((exp.Star,), ""),
+    )
+    for kind in kinds
+}
+"""The parts of each kind of node that the binder reads; other kinds it knows are checked where they are bound."""
 _INNER = frozenset(("expressions", "from_", "joins", "where", "group"))
 _ADVICE = {
     "distinct": "SELECT DISTINCT shows raw values; GROUP BY a declared column",
@@ -24,6 +59,17 @@ _ADVICE = {
     "sort": "SORT BY is not answered; use ORDER BY",
     "prewhere": "PREWHERE is not answered; use WHERE",
 }
+
+
+def check_parts(root: exp.Expr) -> None:
+    """Every node of a kind we know has only parts that we read."""
+    for node in root.walk():
+        allowed = _PARTS.get(type(node))
+        if allowed is None:
+            continue
+        for name, value in node.args.items():
+            if value and name not in allowed:
+                raise QueryError(f"{name.strip('_').upper()} in {shown(node)} is not answered; leave it out")
 
 
 def check_clauses(select: exp.Select) -> None:

@@ -65,6 +65,12 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             result = number(node.this, scope)
             for other in node.expressions:
                 result = arithmetic.extreme(operation, result, number(other, scope))
+            if not node.args.get("ignore_nulls") and any(
+                number(p, scope).span.nullable for p in (node.this, *node.expressions)
+            ):
+                raise QueryError(
+                    f"{shown(node)} is NULL in this dialect if one part is; write COALESCE around each part"
+                )
             return result
         case exp.Coalesce():
             return arithmetic.first_known(tuple(number(part, scope) for part in (node.this, *node.expressions)))
@@ -120,9 +126,9 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
         case exp.In():
             return _among(node, scope, negated)
         case exp.Is():
-            return _is(node, scope, negated)
+            return _is(node, scope, negated != bool(node.args.get("negate")))
         case exp.Like() | exp.ILike():
-            return like(node, scalar(node.this, scope), negated)
+            return like(node, scalar(node.this, scope), negated != bool(node.args.get("negate")))
         case exp.Column():
             flag = _flag(node, scope)
             if flag is None:
