@@ -82,8 +82,27 @@ class Reference:
     naive: Naive = field(default_factory=Naive)
     secret: bytes = b"reference"
 
-    def evaluate(self, summary: Summary) -> tuple[dict[tuple[Any, ...], tuple[Any, ...]], tuple[Key, ...]]:
+    def evaluate(self, summary: Summary) -> dict[tuple[Any, ...], tuple[Any, ...]]:
         """For every group that exists (every declared one, if all keys are), its key and its cells."""
+        return {key: tuple(self.cell(cell, own) for cell in summary.cells) for key, own in self.groups(summary).items()}
+
+    def tallies(self, summary: Summary) -> list[dict[tuple[Any, ...], dict[int, int]]]:
+        """For every tally and group, how many rows have each value."""
+        groups = self.groups(summary)
+        result = []
+        for tally in summary.tallies:
+            counted: dict[tuple[Any, ...], dict[int, int]] = {}
+            for key, own in groups.items():
+                counts = counted.setdefault(key, {})
+                for row in own:
+                    value = self.number(tally.subject, row) if self.holds(tally.where, row) else None
+                    if value is not None:
+                        counts[value] = counts.get(value, 0) + 1
+            result.append(counted)
+        return result
+
+    def groups(self, summary: Summary) -> dict[tuple[Any, ...], list[Row]]:
+        """The kept rows of every group."""
         rows = [row for row in self.rows(summary.relation) if self.holds(summary.where, row)]
         if self.naive.bound_before_join and summary.bound is not None:
             first = summary.bound.unit.source
@@ -106,7 +125,7 @@ class Reference:
         )
         for group, row in kept:
             groups.setdefault(group, []).append(row)
-        return {key: tuple(self.cell(cell, own) for cell in summary.cells) for key, own in groups.items()}, summary.keys
+        return groups
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import pytest
 from confide.errors import EngineError, QueryError
 from confide.query import Measure, Question, bind
 from tests.engine.reference import Naive, Reference
-from tests.engine.test_reference import as_groups
+from tests.engine.test_reference import as_groups, as_tallies
 from tests.engine.worlds import (
     WORLDS,
     Tables,
@@ -64,6 +64,25 @@ def compare(question: Question, first: Groups, second: Groups, findings: Finding
             findings.nearness[measure.label] = max(findings.nearness.get(measure.label, Fraction(0)), near)
 
 
+def compare_tallies(question: Question, first: Any, second: Any, findings: Findings, where: str) -> None:
+    """A statistic counts on how many rows of a tally one unit can add or take away."""
+    for statistic in question.statistics:
+        left, right = first[statistic.tally], second[statistic.tally]
+        changed = 0
+        for key in {*left, *right}:
+            a, b = left.get(key, {}), right.get(key, {})
+            changed += sum(abs(a.get(value, 0) - b.get(value, 0)) for value in {*a, *b})
+        allowed = statistic.rows * (2 if statistic.neighbours == "replace-one" else 1)
+        if changed > allowed:
+            findings.violations.append(f"{where}: {statistic.kind} sees {changed} rows change, {allowed} are allowed")
+        if statistic.neighbours == "replace-one" and _size(left) != _size(right):
+            findings.violations.append(f"{where}: {statistic.kind} was promised a public number of rows")
+
+
+def _size(tally: Any) -> dict[Any, int]:
+    return {key: sum(counts.values()) for key, counts in tally.items()}
+
+
 def pairs(world: World, seed: int, asked: int | Sequence[str], evaluator: Evaluator | None = None) -> Findings:
     """Ask the same questions, given or so many random ones, of a data set and its neighbour."""
     rng, findings = Random(seed), Findings()
@@ -90,17 +109,22 @@ def pairs(world: World, seed: int, asked: int | Sequence[str], evaluator: Evalua
                 continue
             findings.asked += 1
             where = f"{world.name}, seed {seed}: {text}"
+            tallies: list[Any] = []
             if evaluator is not None:
                 results = [evaluator(world, tables, question) for tables in (left, right)]
             else:
                 results = []
                 for source in engines:
                     try:
-                        results.append(as_groups(evaluate(source, question.summary), question.summary))
+                        exact = evaluate(source, question.summary)
+                        results.append(as_groups(exact, question.summary))
+                        tallies.append(as_tallies(exact, question.summary))
                     except EngineError:
                         findings.violations.append(f"{where}: the engine failed")
             if len(results) == 2:
                 compare(question, *results, findings, where)
+            if len(tallies) == 2:
+                compare_tallies(question, *tallies, findings, where)
     finally:
         for source in engines:
             source.close()
@@ -150,7 +174,7 @@ def test_the_pairs_come_up_to_the_sensitivities() -> None:
 
 def _reference(naive: Naive) -> Evaluator:
     def evaluator(world: World, tables: Tables, question: Question) -> Groups:
-        return Reference(tables, naive).evaluate(question.summary)[0]
+        return Reference(tables, naive).evaluate(question.summary)
 
     return evaluator
 

@@ -365,7 +365,7 @@ class Asker:
 
     def aggregate(self) -> str:
         rng = self.rng
-        body = rng.choice(["COUNT(*)", "COUNT(*)", "count", "distinct", "SUM", "SUM", "AVG", "VARIANCE"])
+        body = rng.choice(["COUNT(*)", "COUNT(*)", "count", "distinct", "SUM", "SUM", "AVG", "VARIANCE", "MEDIAN"])
         if body == "count":
             kind = rng.choice(["number", "category", "text", "date", "id"])
             body = f"COUNT({self._one(kind) or self.number()})"

@@ -1,6 +1,7 @@
 """Rows of a result into arrays: every declared group in order, or the groups that exist."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -61,7 +62,7 @@ def arrange_tally(
     known = None if keys is None else {key: place for place, key in enumerate(keys)}
     empty = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     result = [empty] * (prod(sizes) if keys is None else len(keys))
-    for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
+    for start, end in pairwise([*starts, len(values)]):
         key = tuple(
             value if place is None else place[value]
             for value, place in zip((_plain(column, start) for column in named), places, strict=True)

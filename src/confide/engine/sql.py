@@ -48,7 +48,9 @@ class SummaryWriter:
 
     def tally_statement(self, tally: Tally, bounding: bool = True) -> str:
         """SELECT key places or values, a value, and how many of the kept rows have it, in order."""
-        rows = self._kept([("t", self._input(Cell("known", tally.subject, tally.where)))], bounding)
+        # In 64 bits whatever it was computed in: arrays of the database know no wider integers.
+        value = cast(self._input(Cell("known", tally.subject, tally.where)), "BIGINT")
+        rows = self._kept([("t", value)], bounding)
         grouped = ", ".join([*self._aliases, "t"])
         counted = f"SELECT {grouped}, COUNT(*) AS n FROM ({rows}) AS r WHERE t IS NOT NULL GROUP BY {grouped}"
         domains = [_domain(key, f"k{place}") for place, key in enumerate(self._summary.keys)]
