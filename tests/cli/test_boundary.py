@@ -132,6 +132,30 @@ def test_a_failing_engine_says_that_the_charge_stands(run: Run, policy: Path, mo
     assert "its charge stands" in result.stderr
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nobody can make a file")
+def test_a_folder_that_takes_no_files_is_refused(run: Run, policy: Path) -> None:
+    for arguments in (
+        ["sql", policy, COUNT, "-e", "0.5", "--ledger", "/proc/self/a.ledger"],
+        ["init", policy.parent / "person.parquet", "--output", "/proc/self/a.yaml"],
+        ["demo", "--dir", "/proc/self/demo", "--people", "1000"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1, result.output
+        assert result.stderr.startswith("refused: ")
+        assert "/proc/" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_read_only_folder_is_refused(run: Run, policy: Path) -> None:
+    policy.parent.chmod(0o555)
+    try:
+        result = run("sql", policy, COUNT, "-e", "0.5")
+    finally:
+        policy.parent.chmod(0o755)
+    assert result.exit_code == 1
+    assert "read-only" in result.stderr
+
+
 # --- pipes and encodings ----------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -81,6 +82,13 @@ def test_init_names_the_data_from_where_the_policy_is(run: Run, csv: Path, tmp_p
         "blanks": 5,
     }
     assert "../people.csv" in target.read_text()
+
+
+def test_what_to_type_next_can_be_typed(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "our people.csv"
+    data.write_text("x\n1\n")
+    shown = run("init", data).stdout.splitlines()[-1]
+    assert shlex.split(shown) == ["confide", "check", str(tmp_path / "our people.yaml")]
 
 
 def test_init_reads_the_schema_of_parquet_and_of_compressed_text(run: Run, csv: Path, tmp_path: Path) -> None:

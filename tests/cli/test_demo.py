@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from confide.cli import demo
 from confide.cli.demo import POLICY, Cell, _strip
 from confide.cli.demo_questions import HIGHEST_INCOME, QUESTIONS
 from confide.policy import Number, Policy
+from confide.release import open_for_tests
 from tests.cli.conftest import Process, Run
 
 
@@ -48,14 +50,23 @@ def test_the_demo_again_is_free_and_the_same(run: Run, tmp_path: Path) -> None:
     assert shown.count("answered in an earlier run, so free now") == 6
 
 
-def test_most_intervals_hold_the_truth(run: Run, tmp_path: Path) -> None:
-    """Of about 40 intervals of confidence 0.95, five misses more than expected happen once in 1,000 runs or so."""
+def test_most_intervals_hold_the_truth(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fixed seed of test noise, so that it never fails by chance; about one in twenty misses."""
+    monkeypatch.setattr(demo, "open_session", lambda policy: open_for_tests(policy, seed=5))
     story = json.loads(run("demo", "--dir", tmp_path, "--people", "20000", "--json").stdout)
     cells = [cell for question in story["questions"] for cell in question["cells"]]
     assert len(cells) >= 30
-    assert sum(not cell["holds"] for cell in cells) <= 0.05 * len(cells) + 6
+    assert sum(not cell["holds"] for cell in cells) <= 0.1 * len(cells)
     assert all(cell["low"] <= cell["estimate"] <= cell["high"] for cell in cells)
     assert "rows never leave the data" in story["refused"]["message"]
+
+
+def test_a_miss_is_marked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cell, "holds", False)
+    shown = run("demo", "--dir", tmp_path, "--people", "1000").stdout
+    assert "✗ missed" in shown
+    assert "✓" not in shown
+    assert re.search(r"0 of [0-9]+ intervals hold the truth", shown)
 
 
 def test_the_demo_overwrites_nothing(run: Run, tmp_path: Path) -> None:

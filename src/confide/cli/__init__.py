@@ -22,6 +22,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _stop()
     except SystemExit as end:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: there is nothing left to stop
         if end.code == STOPPED:
             _stop()
         raise
@@ -42,6 +43,7 @@ def _prepare() -> None:
 
 
 def _stop() -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "--json" in sys.argv:
         print(json.dumps({"error": {"kind": "interrupted", "message": INTERRUPTED}}))
     else:

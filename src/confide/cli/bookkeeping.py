@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.table import Table
@@ -81,7 +82,7 @@ def show(policy: str, last: str, ledger: str | None, as_json: bool) -> None:
     table.add_column("ε", justify="right")
     table.add_column("what", overflow="fold")
     for line in lines:
-        what = " ".join(line.what.split())
+        what = " ".join(line.what.removeprefix("sql: ").split())
         what = what if len(what) <= _LONGEST_PURPOSE else what[: _LONGEST_PURPOSE - 1] + "…"
         waits = "" if line.kind != "charge" or line.answered else " (not answered yet)"
         who = line.analyst if line.kind == "charge" else f"({line.kind})"
@@ -137,7 +138,9 @@ def amend(policy: str, ledger: str | None, as_json: bool) -> None:
 def differing(differences: tuple[books.Difference, ...], policy: str) -> LedgerError:
     """A ledger and a policy that do not agree, and what to do about it."""
     what = "; ".join(map(str, differences))
-    return LedgerError(f"{what}. Change the policy back, or put the change on record: confide ledger amend {policy}")
+    return LedgerError(
+        f"{what}. Change the policy back, or put the change on record: confide ledger amend {quote(policy)}"
+    )
 
 
 def restore_anchor(policy: str, ledger: str | None, as_json: bool) -> None:

@@ -49,7 +49,7 @@ def show(renderable: ConsoleRenderable) -> None:
     """A table, a panel or the like; as wide as it needs to be where there is no terminal to fit into."""
     console = Screen()
     if isinstance(renderable, Table) and renderable.box is not None:
-        renderable.box = SIMPLE_HEAD
+        renderable.box, renderable.collapse_padding = SIMPLE_HEAD, True
     if console.is_terminal:
         console.print(renderable)
         return
@@ -89,6 +89,8 @@ def waiting(what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
-        status.stop()
+        try:
+            timer.cancel()
+            timer.join()
+        finally:
+            status.stop()  # whatever happens, the cursor comes back

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import typer
@@ -41,7 +42,7 @@ def init(file: str, output: str | None, table: str | None, as_json: bool) -> Non
         f"It has {blanks} blanks ({BLANK}) and is refused until each is filled in. Take bounds and lists of values from"
         " what is known about the subject, never from the data. Then run:"
     )
-    say(f"  confide check {target}", style="bold")
+    say(f"  confide check {quote(str(target))}", style="bold")
 
 
 # --- check ------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import dataclass
 from math import floor, log10
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.padding import Padding
@@ -288,12 +289,13 @@ def _close(policy: Path, steps: list[Step], budget: BudgetState, kept: bool) -> 
     show(spent_bar(budget.spent, budget.total))
     if kept:
         say("", "Now ask something yourself:")
+        path = quote(str(policy))
         query = "SELECT region, AVG(age) AS age FROM person GROUP BY region"
         for line in (
-            f"confide check {policy}",
-            f'confide plan {policy} "{query}" --within 1',
-            f'confide sql {policy} "{query}" --epsilon 0.2',
-            f"confide ledger show {policy}",
+            f"confide check {path}",
+            f'confide plan {path} "{query}" --within 1',
+            f'confide sql {path} "{query}" --epsilon 0.2',
+            f"confide ledger show {path}",
         ):
             say(f"  {line}", style="bold")
     else:

@@ -59,7 +59,7 @@ def answer_lines(answer: "Answer") -> list[str]:
     """What stands below the table."""
     lines = []
     if len(answer) > _MOST_ROWS:
-        lines.append(f"... {len(answer) - _MOST_ROWS:,} more rows; to_polars() has all")
+        lines.append(f"... {len(answer) - _MOST_ROWS:,} more rows; to_polars(), or --json, has all")
     mechanisms = ", ".join(f"{name}: {mechanism}" for name, mechanism in answer.mechanism.items())
     lines.append(f"cost {answer.cost} · {mechanisms}")
     assumed = sorted({column.assumes for column in answer.values})
