@@ -205,7 +205,7 @@ def check_bad_input(kind: LedgerKind, folder: Path) -> None:
             lambda: ledger.charge(pure("0.1"), "p" * 10**7, "key"),
             lambda: ledger.charge(pure("0.1"), "long name", "key", "a" * 10_000),
             lambda: ledger.charge(pure("0.1"), "no text", b"key"),  # type: ignore[arg-type]
-            lambda: ledger.amend(caps={"ann": 0}),
+            lambda: ledger.amend(caps={"ann": -1}),
             lambda: ledger.amend(caps={"ann": "abc"}),
             lambda: ledger.amend(budget=Budget(Fraction(1), DELTA)),
         ]

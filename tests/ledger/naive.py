@@ -40,7 +40,7 @@ class NaiveLedger:
                 return Charge(number, key, loss, purpose, analyst, self.identity)
         if state["spent"] + float(loss.epsilon) > float(self.budget.epsilon):
             raise BudgetError("the budget is exhausted")
-        time.sleep(0.002)  # what any real check would take: the window in which another client reads the same total
+        time.sleep(0.02)  # what any real check would take: the window in which another client reads the same total
         state["spent"] += float(loss.epsilon)
         state["charges"].append((key, float(loss.epsilon)))
         self._save(state)

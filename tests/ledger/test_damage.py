@@ -226,16 +226,16 @@ def test_a_missing_anchor_is_refused_and_can_be_restored(tmp_path: Path) -> None
     anchor = Path(f"{path}.anchor")
     whole = anchor.read_bytes()
     anchor.unlink()
-    with pytest.raises(LedgerDamaged, match=r"is missing.*restore_anchor"):
+    with pytest.raises(LedgerDamaged, match=r"is missing.*restore-anchor"):
         SqliteLedger.open(path)
-    with pytest.raises(LedgerDamaged, match=r"is missing.*restore_anchor"):
+    with pytest.raises(LedgerDamaged, match=r"is missing.*restore-anchor"):
         SqliteLedger.open_or_create(path, Budget.of(1))
     restore_anchor(path)
     assert judge(path) == "opened"
     with pytest.raises(LedgerError, match="nothing to restore"):
         restore_anchor(path)
     anchor.write_bytes(b"nonsense")
-    with pytest.raises(LedgerDamaged, match=r"is damaged.*restore_anchor"):
+    with pytest.raises(LedgerDamaged, match=r"is damaged.*restore-anchor"):
         SqliteLedger.open(path)
     restore_anchor(path)
     assert anchor.with_name("ledger.anchor.damaged").read_bytes() == b"nonsense"

@@ -232,7 +232,7 @@ def _outcome(ledger: SqliteLedger) -> BaseException | None:
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that another user can reach."""
     folder = tmp_path_factory.mktemp("shared")
-    for parent in [folder, *folder.parents][:3]:
+    for parent in [folder, *folder.parents][:5]:
         if parent.owner() == Path.home().owner() and parent != Path("/tmp"):
             parent.chmod(0o755)
     return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMissing, ParameterError
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMissing
 from confide.ledger import Ledger, SqliteLedger, inspection
 from confide.ledger.anchor import Anchor, Mark, read_mark
 from confide.privacy.budget import Budget
@@ -71,11 +71,11 @@ def test_names_that_a_database_address_would_misread(tmp_path: Path) -> None:
 def test_another_budget_is_refused_with_both_numbers(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     SqliteLedger.create(path, Budget.of(2), {"ann": "0.5"}).close()
-    with pytest.raises(ParameterError, match=r"asked for is ε = 3.*holds a budget of ε = 2"):
+    with pytest.raises(LedgerError, match=r"asked for is ε = 3.*holds a budget of ε = 2"):
         SqliteLedger.open(path, Budget.of(3))
-    with pytest.raises(ParameterError, match=r"asked for is ε = 2, δ = 1e-09.*holds a budget of ε = 2:"):
+    with pytest.raises(LedgerError, match=r"asked for is ε = 2, δ = 1e-09.*holds a budget of ε = 2:"):
         SqliteLedger.open_or_create(path, Budget.of(2, "1e-9"))
-    with pytest.raises(ParameterError, match=r"asked for are \{'ann': 1\}.*holds \{'ann': 0.5\}"):
+    with pytest.raises(LedgerError, match=r"asked for are \{'ann': 1\}.*holds \{'ann': 0.5\}"):
         SqliteLedger.open(path, caps={"ann": 1})
     with SqliteLedger.open(path, Budget.of(2), {"ann": 0.5}) as ledger:
         ledger.amend(Budget.of(3), {})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from confide.mechanism import TestRandomness
+from confide.mechanism import KernelRandomness, TestRandomness
 from confide.mechanism.sparse_vector import (
     SparseVector,
     Stream,
@@ -128,11 +128,14 @@ def test_a_threshold_redrawn_with_too_small_a_scale_is_caught():
     assert redrawn_log_ratio(4.0, 8, threshold_scale=2 * 8 / 4.0) <= 4  # the scale that it takes
 
 
-def test_the_audit_finds_nothing_in_ours():
+@pytest.mark.parametrize(
+    ("runs", "source"),
+    [(100_000, TestRandomness(9)), pytest.param(1_000_000, KernelRandomness(), marks=pytest.mark.audit)],
+)
+def test_the_audit_finds_nothing_in_ours(runs, source):
     mechanism = SparseVector(Fraction(1), 1, 2)
-    source = TestRandomness(9)
     samples = [
-        mechanism.first(_stream(margins), source, 100_000)[:, np.newaxis]
+        mechanism.first(_stream(margins), source, runs)[:, np.newaxis]
         for margins in ([-1, -1, -1, -1, 1], [0, 0, 0, 0, 0])
     ]
     assert not audit(*samples, mechanism.loss).violated

@@ -11,7 +11,7 @@ from typing import Any
 from confide.cli.bookkeeping import differing
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
-from confide.errors import ParameterError
+from confide.errors import LedgerError, ParameterError
 from confide.policy import Policy
 from confide.release import Answer, BudgetState, Plan, Session, books, open_session
 from confide.release.rendering import answer_lines, answer_table, plan_lines, plan_table
@@ -99,7 +99,7 @@ def _opened(request: Request) -> Iterator[Session]:
     with waiting("opening the data"):
         try:
             session = open_session(rules, ledger=request.ledger, analyst=request.analyst)
-        except ParameterError:
+        except LedgerError:
             # A ledger with other terms than the policy's is no wrong usage of this command.
             differences = books.look(rules, request.ledger).differs
             if differences:

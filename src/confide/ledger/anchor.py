@@ -128,7 +128,7 @@ def read_mark(path: Path) -> Mark | None:
 def missing(path: Path) -> LedgerDamaged:
     return LedgerDamaged(
         f"the anchor {path} is missing, so nobody can tell whether the ledger is complete. Put the file back; if it is "
-        "lost, and you are sure that the ledger is the newest, make it again with confide.ledger.restore_anchor"
+        "lost, and you are sure that the ledger is the newest, make it again: confide ledger restore-anchor"
     )
 
 
@@ -138,7 +138,7 @@ def _newest(slots: bytes, path: Path) -> Mark | None:
     if not whole and slots.strip(b" \0\n"):
         raise LedgerDamaged(
             f"the anchor {path} is damaged, so nobody can tell whether the ledger is complete. Put a whole copy back; "
-            "if there is none, and you are sure that the ledger is the newest, make it again with "
-            "confide.ledger.restore_anchor"
+            "if there is none, and you are sure that the ledger is the newest, make it again: "
+            "confide ledger restore-anchor"
         )
     return max(whole, key=lambda mark: mark.sequence, default=None)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Self
 
-from confide.errors import ParameterError
+from confide.errors import LedgerError, ParameterError
 from confide.ledger.chain import Body
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import Budget, amounts, of_quanta, quanta_of
@@ -32,7 +32,9 @@ class Terms:
         exact = {}
         for analyst, epsilon in (caps or {}).items():
             require_text(analyst, "the name of an analyst", LONGEST_NAME)
-            exact[analyst] = parse_amount(epsilon, f"the cap of {analyst!r}")
+            # A cap of 0 keeps somebody out.
+            nothing = isinstance(epsilon, int | Fraction) and not isinstance(epsilon, bool) and epsilon == 0
+            exact[analyst] = Fraction(0) if nothing else parse_amount(epsilon, f"the cap of {analyst!r}")
         ordered = dict(sorted(exact.items()))
         return cls(
             budget,
@@ -86,12 +88,12 @@ class Terms:
     def require(self, budget: Budget | None, caps: Mapping[str, object] | None, where: str) -> None:
         """Refuse a budget or caps that differ from these."""
         if budget is not None and (budget.epsilon, budget.delta) != (self.budget.epsilon, self.budget.delta):
-            raise ParameterError(
+            raise LedgerError(
                 f"the budget asked for is {budget}, but the ledger {where} holds a budget of {self.budget}: "
                 "write that one in the policy, or amend the ledger (the change goes on its record)"
             )
         if caps is not None and dict(Terms.of(self.budget, caps).caps) != dict(self.caps):
-            raise ParameterError(
+            raise LedgerError(
                 f"the caps asked for are {_shown(Terms.of(self.budget, caps).caps)}, but the ledger {where} holds "
                 f"{_shown(self.caps)}: write those in the policy, or amend the ledger (the change goes on its record)"
             )

@@ -58,6 +58,8 @@ class Budget:
         """The cap in this budget's currency that stands for `epsilon` at the budget's δ."""
         if self.pure:
             return PureDP(_down(epsilon))
+        if epsilon == 0:
+            return ZCDP(Fraction(0))
         return ZCDP(rho_for(epsilon, self.delta / 2), _down(self.delta / 2))
 
     def cost(self, epsilon: Fraction) -> Currency:

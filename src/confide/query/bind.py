@@ -49,8 +49,8 @@ def _question(
     dialect: str,
     mechanisms: Mapping[str, str] | str,
 ) -> Question:
-    check_parts(select)
     check_clauses(select)
+    check_parts(select)
     if len(select.expressions) > _MOST_COLUMNS:
         raise QueryError(
             f"the SELECT has {len(select.expressions)} columns, at most {_MOST_COLUMNS} are answered at once"
@@ -114,16 +114,26 @@ def _columns(
         taken |= {name.casefold() for name in _output_names(column)}
         columns.append(column)
     aggregates.mechanism = "auto"
-    named = {column.name for column in columns}
-    unknown = [] if isinstance(mechanisms, str) else sorted(set(mechanisms) - named)
-    if unknown:
-        raise QueryError(
-            f"mechanism names {unknown[0]}, which is no column of the result; it has {', '.join(sorted(named))}"
-        )
+    _check_mechanisms(mechanisms, columns)
     values = [column.value for column in columns if isinstance(column, ValueColumn)]
     if not any(measures_of(value) | statistics_of(value) for value in values):
         raise QueryError("the SELECT has no aggregate; add COUNT(*)")
     return tuple(columns)
+
+
+def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: list[KeyColumn | ValueColumn]) -> None:
+    """A mechanism that is asked for is used, or the question is refused."""
+    values = {column.name: column.value for column in columns if isinstance(column, ValueColumn)}
+    choosing = {name for name, value in values.items() if statistics_of(value)}
+    asked = dict.fromkeys(choosing or values, mechanisms) if isinstance(mechanisms, str) else mechanisms
+    for name, mechanism in asked.items():
+        if name not in values:
+            raise QueryError(f"mechanism names {name}, which is no column of the result; it has {', '.join(values)}")
+        if name not in choosing and mechanism not in ("auto", "laplace"):
+            raise QueryError(
+                f"{name} has no mechanism {mechanism}: it takes integer noise; quantiles, SUM and AVG of one column "
+                "have mechanisms to choose from"
+            )
 
 
 def _output_names(column: KeyColumn | ValueColumn) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ def _unknown(node: exp.Expr) -> str:
             "a subquery stands only in FROM, as one row per unit: "
             "FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
         )
-    if isinstance(node, _MOMENTS):
+    if isinstance(node, _MOMENTS) or what in ("NOW", "TODAY", "GET_CURRENT_TIMESTAMP"):
         return f"{what} would change from day to day; write the date itself, DATE '2024-01-31'"
     if isinstance(node, exp.Mod | exp.IntDiv):
         return f"{shown(node)} is not answered, because a row may hold zero there; group with BIN(x, width) instead"

@@ -14,8 +14,8 @@ from confide.ledger import export as write_export
 from confide.ledger import restore_anchor as make_anchor
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
-from confide.privacy.budget import of_quanta, remaining
-from confide.release.cost import BudgetState
+from confide.privacy.budget import of_quanta
+from confide.release.cost import BudgetState, budget_state
 from confide.release.opening import ledger_path
 
 LedgerPath = str | os.PathLike[str] | None
@@ -70,21 +70,6 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
         fitting = None if epsilon is None else state.answers_left(float(parse_amount(epsilon, "epsilon")), book.budget)
         differs = _differences(book, policy)
         return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
-
-
-def budget_state(ledger: Ledger, analyst: str = "") -> BudgetState:
-    """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
-    budget, caps = ledger.budget, ledger.caps
-    spent = ledger.spent()
-    left = budget.largest_call(remaining(spent, ledger.cap))
-    total, delta = float(budget.epsilon), float(budget.delta)
-    own = caps.get(analyst, caps.get("*"))
-    if own is None:
-        return BudgetState(total, float(budget.as_epsilon(spent)), float(left or 0), delta, analyst)
-    mine = ledger.spent(analyst)
-    own_left = budget.largest_call(remaining(mine, budget.cap_of(own))) if own else None
-    least = min(float(left or 0), float(own_left or 0))
-    return BudgetState(total, float(budget.as_epsilon(mine)), least, delta, analyst, float(own))
 
 
 def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tuple[Line, ...]:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from confide.ledger import Ledger
 from confide.privacy.amount import show
-from confide.privacy.budget import Budget
+from confide.privacy.budget import Budget, remaining
 from confide.privacy.loss import ZCDP, PureDP
-
 
 NEXT_TO_NOTHING = Fraction(1, 10**40)
 """What is written for a number that no unit can change."""
@@ -70,3 +70,18 @@ class BudgetState:
         if whole is None or isinstance(each, PureDP) or isinstance(whole, PureDP):
             return 0
         return int(whole.rho / each.rho)
+
+
+def budget_state(ledger: Ledger, analyst: str = "") -> BudgetState:
+    """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
+    budget, caps = ledger.budget, ledger.caps
+    spent = ledger.spent()
+    left = budget.largest_call(remaining(spent, ledger.cap))
+    total, delta = float(budget.epsilon), float(budget.delta)
+    own = caps.get(analyst, caps.get("*"))
+    if own is None:
+        return BudgetState(total, float(budget.as_epsilon(spent)), float(left or 0), delta, analyst)
+    mine = ledger.spent(analyst)
+    own_left = budget.largest_call(remaining(mine, budget.cap_of(own))) if own else None
+    least = min(float(left or 0), float(own_left or 0))
+    return BudgetState(total, float(budget.as_epsilon(mine)), least, delta, analyst, float(own))

@@ -9,7 +9,7 @@ from confide.engine.csv_header import read_header
 from confide.engine.stored_tables import stored_tables
 from confide.errors import SourceError
 from confide.policy import Policy
-from confide.release.opening import _engine as open_engine
+from confide.release.opening import open_engine
 
 UNKNOWN = ""
 """The type of a column that only a name is known of."""

@@ -33,7 +33,7 @@ def open_session(
     rules = read_policy(policy)
     if not isinstance(analyst, str) or len(analyst) > 200:
         raise ParameterError("analyst is a short name")
-    engine = _engine(rules, data)
+    engine = open_engine(rules, data)
     try:
         place = ledger_path(rules, ledger, engine)
         book = SqliteLedger.open_or_create(place, rules.budget, rules.analysts)
@@ -49,7 +49,7 @@ def open_for_tests(
     """A session with repeatable TEST NOISE, which protects nobody: its ledger dies with it, its answers say so."""
     rules = read_policy(policy)
     book = MemoryLedger(rules.budget, rules.analysts)
-    return Session(rules, _engine(rules, data), book, analyst, TestRandomness(seed))
+    return Session(rules, open_engine(rules, data), book, analyst, TestRandomness(seed))
 
 
 def read_policy(policy: PolicyLike) -> Policy:
@@ -78,7 +78,7 @@ def _local(place: str, base: Path) -> Path:
     return base / Path(place).expanduser()
 
 
-def _engine(policy: Policy, data: Mapping[str, Any] | None) -> Engine:
+def open_engine(policy: Policy, data: Mapping[str, Any] | None) -> Engine:
     if isinstance(policy.source, str) and ("://" in policy.source or policy.source == "spark"):
         raise SourceError(
             f"the source {policy.source.split('://', maxsplit=1)[0]} is not served here; use files, DuckDB or frames"

@@ -14,11 +14,11 @@ from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Measurement, Randomness
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
-from confide.privacy.budget import fits, in_currency, remaining
+from confide.privacy.budget import fits, in_currency
 from confide.query import Question, bind
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
-from confide.release.cost import BudgetState, Cost
+from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
@@ -101,28 +101,7 @@ class Session:
     @property
     def budget(self) -> BudgetState:
         """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
-        budget, cap = self._ledger.budget, self._ledger.cap
-        left = budget.largest_call(remaining(self._ledger.spent(), cap))
-        state = BudgetState(
-            total=float(budget.epsilon),
-            spent=float(budget.as_epsilon(self._ledger.spent())),
-            left=float(left or 0),
-            delta=float(budget.delta),
-            analyst=self.analyst,
-        )
-        own = self._own_cap()
-        if own is None:
-            return state
-        spent = self._ledger.spent(self.analyst)
-        own_left = budget.largest_call(remaining(spent, budget.cap_of(own)))
-        return BudgetState(
-            total=state.total,
-            spent=float(budget.as_epsilon(spent)),
-            left=min(state.left, float(own_left or 0)),
-            delta=state.delta,
-            analyst=self.analyst,
-            cap=float(own),
-        )
+        return budget_state(self._ledger, self.analyst)
 
     # --- paid ---------------------------------------------------------------------------------------------------------
 
