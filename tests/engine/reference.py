@@ -52,7 +52,7 @@ Row = dict[str, dict[str, Any]]
 """Alias of a source → its row; an absent source of a LEFT JOIN has a row of NULLs."""
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 _EPOCH = date(1970, 1, 1)
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     "=": lambda a, b: a == b,
@@ -121,7 +121,7 @@ class Reference:
         if summary.bound is not None and not self.naive.bound_before_join:
             kept = self.bounded(kept, summary)
         groups: dict[tuple[Any, ...], list[Row]] = (
-            {} if summary.open_keys else {key: [] for key in _domain(summary.keys)}
+            {} if summary.open_keys else {key: [] for key in all_groups(summary.keys)}
         )
         for group, row in kept:
             groups.setdefault(group, []).append(row)
@@ -328,7 +328,7 @@ class Reference:
                 return any(self.holds(part, row) for part in parts)
             case Compare(operation, left, right):
                 a, b = self.number(left, row), self.number(right, row)
-                return a is not None and b is not None and _COMPARE[operation](a, b)
+                return a is not None and b is not None and COMPARE[operation](a, b)
             case Among(field, values):
                 value = self.seen(field, row)
                 return value is not None and value in values
@@ -353,7 +353,7 @@ class _Nothing(dict[str, Any]):
         return None
 
 
-def _domain(keys: tuple[Key, ...]) -> list[tuple[int, ...]]:
+def all_groups(keys: tuple[Key, ...]) -> list[tuple[int, ...]]:
     domain: list[tuple[int, ...]] = [()]
     for key in keys:
         domain = [(*places, place) for places in domain for place in range(key_size(key) or 0)]

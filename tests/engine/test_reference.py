@@ -9,19 +9,19 @@ import pytest
 from confide.errors import QueryError
 from confide.query import Summary, bind
 from confide.query.tree import Bound
-from tests.engine.reference import Reference, _domain
+from tests.engine.reference import Reference, all_groups
 from tests.engine.worlds import WORLDS, World, engine, evaluate, private_tables, public_tables, questions
 
 
 def as_groups(exact: Any, summary: Summary) -> dict[tuple[Any, ...], tuple[int, ...]]:
-    keys = exact.keys if exact.keys is not None else _domain(summary.keys)
+    keys = exact.keys if exact.keys is not None else all_groups(summary.keys)
     cells = [[int(value) for value in column] for column in exact.cells]
     assert all(len(column) == len(keys) for column in cells)
     return {key: tuple(column[place] for column in cells) for place, key in enumerate(keys)}
 
 
 def as_tallies(exact: Any, summary: Summary) -> list[dict[tuple[Any, ...], dict[int, int]]]:
-    keys = exact.keys if exact.keys is not None else _domain(summary.keys)
+    keys = exact.keys if exact.keys is not None else all_groups(summary.keys)
     result = []
     for tally in exact.tallies:
         for values, _ in tally:

@@ -64,6 +64,8 @@ _ADVICE = {
 def check_parts(root: exp.Expr) -> None:
     """Every node of a kind we know has only parts that we read."""
     for node in root.walk():
+        if isinstance(node, exp.AggFunc) and node.args.get("this") is None:
+            raise QueryError(f"{shown(node)} has nothing to aggregate; write COUNT(*), or name a column")
         allowed = _PARTS.get(type(node))
         if allowed is None:
             continue

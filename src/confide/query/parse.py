@@ -4,18 +4,22 @@ from collections.abc import Iterator
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 
 from confide.errors import ParameterError, QueryError
 from confide.query.spelling import nearest
 
 LONGEST = 20_000
+NESTED = 30
+"""Parentheses within parentheses; the parser needs some twenty calls of Python for each, of a thousand it has."""
 DEEPEST = 100
+"""Levels of the parsed tree: a sum of so many terms, for example."""
 
 _FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
-_TOO_DEEP = f"the query is nested more than {DEEPEST} deep; write it with fewer parentheses and shorter sums"
+_TOO_DEEP = f"the query is nested more than {NESTED} deep; write it with fewer parentheses"
+_TOO_LONG = f"an expression has more than about {DEEPEST} parts in a row; write it in shorter sums or products"
 
 
 def parse(text: str, dialect: str = "duckdb") -> exp.Select:
@@ -40,14 +44,14 @@ def parse(text: str, dialect: str = "duckdb") -> exp.Select:
         kind = statement.key.upper() if isinstance(statement, exp.Expr) else "this"
         raise QueryError(f"only SELECT is answered, not {kind}; write SELECT COUNT(*) FROM a_table")
     if _depth(statement) > DEEPEST:
-        raise QueryError(_TOO_DEEP)
+        raise QueryError(_TOO_LONG)
     return statement
 
 
 def shown(node: exp.Expr) -> str:
     """The start of an expression, for a message."""
     try:
-        text = node.sql(dialect="duckdb", comments=False)
+        text = node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # an expression that cannot be written is still named
         text = node.key.upper()
     return text if len(text) <= 60 else text[:57] + "..."
@@ -105,7 +109,7 @@ def _tokens(text: str, language: Dialect) -> list[Token]:
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > DEEPEST:
+        if depth > NESTED:
             raise QueryError(_TOO_DEEP)
     return tokens
 
