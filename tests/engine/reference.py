@@ -7,7 +7,7 @@ engine but the tree. Its `Naive` switches turn single protections off, so that t
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -263,7 +263,9 @@ class Reference:
             case Number():
                 return self._index(column, value)
             case Date():
-                day = value.date() if isinstance(value, datetime) else value
+                if isinstance(value, datetime):
+                    value = (value.astimezone(UTC) if value.tzinfo is not None else value).date()
+                day = value
                 return min(max((day - _EPOCH).days, column.low_index), column.high_index)
             case Unbounded():
                 return value

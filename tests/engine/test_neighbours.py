@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from confide.engine.duckdb_engine import DuckDBEngine
 from confide.errors import EngineError, QueryError
 from confide.query import Measure, Question, bind
 from tests.engine.reference import Naive, Reference
 from tests.engine.test_reference import as_groups, as_tallies
 from tests.engine.worlds import (
     WORLDS,
+    Create,
     Tables,
     World,
     engine,
@@ -83,7 +85,13 @@ def _size(tally: Any) -> dict[Any, int]:
     return {key: sum(counts.values()) for key, counts in tally.items()}
 
 
-def pairs(world: World, seed: int, asked: int | Sequence[str], evaluator: Evaluator | None = None) -> Findings:
+def pairs(
+    world: World,
+    seed: int,
+    asked: int | Sequence[str],
+    evaluator: Evaluator | None = None,
+    create: Create = DuckDBEngine,
+) -> Findings:
     """Ask the same questions, given or so many random ones, of a data set and its neighbour."""
     rng, findings = Random(seed), Findings()
     public = public_tables(rng)
@@ -93,7 +101,7 @@ def pairs(world: World, seed: int, asked: int | Sequence[str], evaluator: Evalua
         return findings
     left, right = {**private, **public}, {**other, **public}
     # The neighbour's rows come in another order: nothing may hang on that either.
-    engines = engine(world, left), engine(world, right, Random(seed))
+    engines = engine(world, left, create=create), engine(world, right, Random(seed), create)
     try:
         for text in questions(world, rng, asked) if isinstance(asked, int) else asked:
             outcomes: list[Any] = []

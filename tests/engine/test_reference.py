@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from confide.engine.duckdb_engine import DuckDBEngine
 from confide.errors import QueryError
 from confide.query import Summary, bind
 from confide.query.tree import Bound
 from tests.engine.reference import Reference, all_groups
-from tests.engine.worlds import WORLDS, World, engine, evaluate, private_tables, public_tables, questions
+from tests.engine.worlds import WORLDS, Create, World, engine, evaluate, private_tables, public_tables, questions
 
 
 def as_groups(exact: Any, summary: Summary) -> dict[tuple[Any, ...], tuple[int, ...]]:
@@ -38,10 +39,10 @@ def unbound(summary: Summary) -> Summary:
     return replace(summary, bound=Bound(summary.bound.unit, 10**9, 10**9))
 
 
-def compare(world: World, seed: int, count: int) -> int:
+def compare(world: World, seed: int, count: int, create: Create = DuckDBEngine) -> int:
     rng = Random(seed)
     tables = {**private_tables(world, rng), **public_tables(rng)}
-    source = engine(world, tables)
+    source = engine(world, tables, create=create)
     asked = 0
     try:
         for text in questions(world, rng, count):

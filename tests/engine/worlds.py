@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from confide.engine import Engine, Exact
 from confide.engine.duckdb_engine import DuckDBEngine
 from confide.policy import Policy, load
 from confide.privacy.charge import Charge
@@ -291,8 +292,11 @@ def frames(tables: Tables, policy: Policy, rng: Random | None = None) -> dict[st
     return result
 
 
-def engine(world: World, tables: Tables, rng: Random | None = None) -> DuckDBEngine:
-    return DuckDBEngine(world.policy, frames(tables, world.policy, rng))
+Create = Callable[[Policy, Mapping[str, pa.Table]], Engine]
+
+
+def engine(world: World, tables: Tables, rng: Random | None = None, create: Create = DuckDBEngine) -> Engine:
+    return create(world.policy, frames(tables, world.policy, rng))
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -441,8 +445,5 @@ def questions(world: World, rng: Random, count: int) -> Iterable[str]:
     return (Asker(world, rng).question() for _ in range(count))
 
 
-Evaluate = Callable[[DuckDBEngine, Summary], Any]
-
-
-def evaluate(source: DuckDBEngine, summary: Summary) -> Any:
+def evaluate(source: Engine, summary: Summary) -> Exact:
     return source.evaluate(summary, CHARGE, SECRET)

@@ -75,7 +75,7 @@ def _plain(column: Any) -> Any:
         return pa.chunked_array(
             [
                 pa.StructArray.from_arrays(
-                    [pc.fill_null(column, pa.scalar(0, kind)).combine_chunks(), known.combine_chunks()],
+                    [pc.fill_null(column, pa.scalar(False if pa.types.is_boolean(kind) else 0, kind)).combine_chunks(), known.combine_chunks()],
                     names=["value", "known"],
                 )
             ]
