@@ -485,7 +485,7 @@ CANARY = "canary-4a6f"
 
 
 def a_failure_says_nothing(kind: EngineKind) -> None:
-    """The error's text is constant; neither it nor what hangs on it, nor a log, holds a value or the database's words."""
+    """The text is constant; neither the error nor what hangs on it, nor a log, holds values or the database's words."""
     if kind.damage is None:
         return
     policy = policy_of({"t": {"columns": {"s": {"type": "text"}, "x": {"range": [0, 9]}}}})

@@ -71,15 +71,9 @@ def _plain(column: Any) -> Any:
     if pa.types.is_string(kind) or str(kind) in ("string_view", "large_string"):
         return column.cast(pa.large_string())
     if column.null_count and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        known = pa.chunked_array([pc.is_valid(column).combine_chunks()])
-        return pa.chunked_array(
-            [
-                pa.StructArray.from_arrays(
-                    [pc.fill_null(column, pa.scalar(False if pa.types.is_boolean(kind) else 0, kind)).combine_chunks(), known.combine_chunks()],
-                    names=["value", "known"],
-                )
-            ]
-        )
+        nothing = pa.scalar(False if pa.types.is_boolean(kind) else 0, kind)
+        parts = [pc.fill_null(column, nothing).combine_chunks(), pc.is_valid(column).combine_chunks()]
+        return pa.chunked_array([pa.StructArray.from_arrays(parts, names=["value", "known"])])
     return column
 
 

@@ -25,7 +25,6 @@ _BEFORE = (
     "SET max_expression_depth = 10000",  # what was checked from the text must not fail after the charge
 )
 _AFTER = ("SET enable_external_access = false", "SET lock_configuration = true")
-_GUESSES = ("BIGINT", "DOUBLE", "DATE")
 
 
 @dataclass(slots=True)
@@ -111,18 +110,18 @@ class Loader:
 
     def _guessed(self, source: File, origin: str, label: str) -> Stored:
         raw = name(label)
-        failures = ", ".join(f"COUNT({raw}) - COUNT(TRY_CAST({raw} AS {kind}))" for kind in _GUESSES)
         # A number that is not written as the database writes it (007) is a code, and stays a text.
-        codes = f"COUNT(*) FILTER (CAST(TRY_CAST({raw} AS BIGINT) AS VARCHAR) <> {raw})"
-        whole, real, day, coded, known = self._try(
-            f"SELECT {failures}, {codes}, COUNT({raw}) FROM {origin}", source.unreadable
-        )[0]
-        if known and not whole and not coded:
-            return Stored(f"TRY_CAST({raw} AS BIGINT)", Storage("integer"))
-        if known and not real and whole:
-            return Stored(f"TRY_CAST({raw} AS DOUBLE)", Storage("float"))
-        if known and not day:
-            return Stored(f"TRY_CAST({raw} AS DATE)", Storage("date"))
+        tests = [
+            f"CAST(TRY_CAST({raw} AS BIGINT) AS VARCHAR) = {raw}",
+            f"TRY_CAST({raw} AS DOUBLE) IS NOT NULL AND NOT REGEXP_MATCHES({raw}, '^[+-]?0[0-9]')",
+            f"TRY_CAST({raw} AS DATE) IS NOT NULL",
+        ]
+        counts = ", ".join(f"COUNT(*) FILTER ({test})" for test in tests)
+        known, *fits = self._try(f"SELECT COUNT({raw}), {counts} FROM {origin}", source.unreadable)[0]
+        kinds = (("BIGINT", Storage("integer")), ("DOUBLE", Storage("float")), ("DATE", Storage("date")))
+        for (kind, storage), fit in zip(kinds, fits, strict=True):
+            if known and fit == known:
+                return Stored(f"TRY_CAST({raw} AS {kind})", storage)
         return Stored(raw, Storage("text"))
 
     def _create(self, table: Table, source: Source, origin: str, columns: Mapping[str, Stored], kind: str) -> None:

@@ -1,0 +1,386 @@
+"""Files as sources: what they hold is read as the policy says, and what they cannot hold is said without showing it."""
+
+import gzip
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from confide.engine.duckdb_engine import DuckDBEngine
+from confide.errors import EngineError, SourceError
+from confide.policy import Category, Date, Number, Policy, load
+from confide.query import bind
+from tests.engine.worlds import CHARGE, SECRET
+
+COLUMNS = {
+    "id": {"type": "id"},
+    "age": {"range": [0, 115]},
+    "height": {"range": [0, 2.5], "grain": 0.01},
+    "region": {"values": ["N", "E"]},
+    "kids": {"values": [0, 1, 2]},
+    "member": {"values": [True, False]},
+    "born": {"range": ["1990-01-01", "1999-12-31"]},
+    "note": {"type": "text"},
+}
+SECRET_VALUE = "canary-77af"
+
+
+def policy(folder: Path, source: Any, columns: dict[str, Any] | None = None, **more: Any) -> Policy:
+    tables = {"person": {"columns": columns or COLUMNS}, **more}
+    facts = {"confide": 1, "budget": {"epsilon": 1}, "unit": "row", "source": source, "tables": tables}
+    return Policy.parse(facts, base=folder)
+
+
+def ask(rules: Policy, text: str) -> list[int]:
+    engine = DuckDBEngine(rules)
+    try:
+        exact = engine.evaluate(bind(text, rules, engine).summary, CHARGE, SECRET)
+        return [int(value) for cell in exact.cells for value in cell]
+    finally:
+        engine.close()
+
+
+def refused(rules: Policy, *words: str) -> str:
+    with pytest.raises(SourceError) as caught:
+        DuckDBEngine(rules).close()
+    text = str(caught.value)
+    for word in words:
+        assert word in text, text
+    assert SECRET_VALUE not in text
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return text
+
+
+# --- text files -------------------------------------------------------------------------------------------------------
+
+TEXT = (
+    "id,age,height,region,kids,member,born,note\n"
+    "1,30,1.75,N,0,true,1990-05-01,plain\n"
+    '2,40,1.8,E,1,false,1991-01-01,"with, comma and ""quotes"""\n'
+    '3,,,,,,,"over\ntwo lines"\n'
+    "4,old,tall,Q,many,maybe,1990-13-77,\n"
+    "5,1e2,-1,N,2,t,1995-01-01,last\n"
+)
+ANSWERS = (
+    "SELECT COUNT(*) AS n, SUM(age) AS a, SUM(height) AS h, COUNT(region) AS r, COUNT(kids) AS k, COUNT(member) AS m, "
+    "COUNT(born) AS b, COUNT(note) AS t FROM person"
+)
+EXPECTED = [5, 30 + 40 + 100, 175 + 180 + 0, 3, 3, 3, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("p.csv", lambda path: path.write_text(TEXT)),
+        ("p.csv.gz", lambda path: path.write_bytes(gzip.compress(TEXT.encode()))),
+        ("crlf.csv", lambda path: path.write_bytes(TEXT.replace("\n", "\r\n").encode())),
+        ("bom.csv", lambda path: path.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())),
+        ("no end.csv", lambda path: path.write_text(TEXT.rstrip("\n"))),
+        ('p\'s "odd" näme.csv', lambda path: path.write_text(TEXT)),
+    ],
+)
+def test_a_text_file_is_read_as_the_policy_says(tmp_path: Path, name: str, write: Callable[[Path], Any]) -> None:
+    write(tmp_path / name)
+    assert ask(policy(tmp_path, {"person": name}), ANSWERS) == EXPECTED
+
+
+@pytest.mark.parametrize(("name", "mark"), [("p.tsv", "\t"), ("p.csv", ";"), ("p.csv", "|"), ("p.csv", "\t")])
+def test_the_delimiter_is_told_by_the_first_line(tmp_path: Path, name: str, mark: str) -> None:
+    (tmp_path / name).write_text(f"age{mark}region\n30{mark}N\n41{mark}E,x\n")
+    columns = {"age": COLUMNS["age"], "region": COLUMNS["region"]}
+    assert ask(policy(tmp_path, {"person": name}, columns), "SELECT SUM(age) AS s, COUNT(region) AS r FROM person") == [
+        71,
+        1,
+    ]
+
+
+def test_rows_do_not_change_how_others_are_read(tmp_path: Path) -> None:
+    """A sniffing reader takes a file full of semicolons for one that they part."""
+    (tmp_path / "p.csv").write_text("age,note\n" + "1,a;b;c;d\n" * 50)
+    columns = {"age": COLUMNS["age"], "note": COLUMNS["note"]}
+    assert ask(
+        policy(tmp_path, {"person": "p.csv"}, columns), "SELECT SUM(age) AS s, COUNT(note) AS n FROM person"
+    ) == [50, 50]
+
+
+def test_a_file_of_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("age,region\n")
+    columns = {"age": COLUMNS["age"], "region": COLUMNS["region"]}
+    assert ask(
+        policy(tmp_path, {"person": "p.csv"}, columns), "SELECT region, COUNT(*) AS n FROM person GROUP BY region"
+    ) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", ("p.csv is empty",)),
+        (b"   \n\n", ("p.csv is empty",)),
+        (b"age,note\n1,a\n2\n", ("cannot be read as CSV", "as many fields as the first", "line 3")),
+        (b"age,note\n1,a\n2,b,c\n", ("cannot be read as CSV", "line 3")),
+        (b'age,note\n1,"canary-77af\n2,b\n', ("cannot be read as CSV",)),
+        (b"age,note\n1,\xff\xfecanary-77af\n", ("cannot be read as CSV", "UTF-8")),
+        (b"age,age,note\n1,2,a\n", ("names the column 'age' twice",)),
+        (b"AGE,note\n1,a\n", ("has no column age", "it has AGE")),
+        (b"years,note\n1,canary-77af\n", ("p.csv has no column age, which the policy names for person", "years")),
+        (b"age~note\n1~canary-77af\n", ("has no column age", "age~note")),
+    ],
+)
+def test_a_text_file_that_cannot_be_read(tmp_path: Path, content: bytes, words: tuple[str, ...]) -> None:
+    (tmp_path / "p.csv").write_bytes(content)
+    refused(policy(tmp_path, {"person": "p.csv"}, {"age": COLUMNS["age"], "note": COLUMNS["note"]}), *words)
+
+
+def test_a_truncated_archive(tmp_path: Path) -> None:
+    packed = gzip.compress((TEXT * 500).encode())
+    (tmp_path / "p.csv.gz").write_bytes(packed[: len(packed) // 2])
+    refused(policy(tmp_path, {"person": "p.csv.gz"}), "p.csv.gz cannot be read")
+
+
+def test_numbers_in_text_are_rounded_once_and_half_up(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(
+        "a,b\n2.5,14.6\n-2.5,-14.6\n0.49999,5\n 7 ,4.999\n1e1,1e1\nnan,nan\ninf,inf\n-inf,-inf\n"
+    )
+    columns = {"a": {"range": [-100, 100]}, "b": {"range": [-100, 100], "grain": 10}}
+    totals = ask(
+        policy(tmp_path, {"person": "p.csv"}, columns),
+        "SELECT SUM(a) AS a, COUNT(a) AS n, SUM(b) AS b, COUNT(b) AS m FROM person",
+    )
+    assert totals == [3 - 2 + 0 + 7 + 10 + 100 - 100, 7, 1 - 1 + 1 + 0 + 1 + 10 - 10, 7]
+
+
+def test_large_whole_numbers_in_text_stay_exact(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(f"a\n{2**60 + 1}\n{2**60 + 3}\n")
+    columns = {"a": {"range": [0, 2**61]}}
+    assert ask(policy(tmp_path, {"person": "p.csv"}, columns), "SELECT SUM(a) AS s FROM person") == [2**61 + 4]
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def people(**changes: Any) -> pa.Table:
+    columns: dict[str, Any] = {
+        "id": pa.array([1, 2, None], pa.int64()),
+        "age": pa.array([30, 200, None], pa.int32()),
+        "height": pa.array([1.75, None, 9.0], pa.float32()),
+        "region": pa.array(["N", "Z", None], pa.string()),
+        "kids": pa.array([0, 1, 5], pa.int8()),
+        "member": pa.array([True, None, False], pa.bool_()),
+        "born": pa.array([date(1990, 1, 1), date(1800, 1, 1), None], pa.date32()),
+        "note": pa.array(["a", SECRET_VALUE, None], pa.string()),
+    }
+    return pa.table({**columns, **changes})
+
+
+WANTED = [3, 30 + 115, 175 + 250, 1, 2, 2, 2, 2]
+
+
+def test_a_parquet_file_is_read_as_the_policy_says(tmp_path: Path) -> None:
+    pq.write_table(people(), tmp_path / "p.parquet")
+    assert ask(policy(tmp_path, {"person": "p.parquet"}), ANSWERS) == WANTED
+
+
+def test_a_folder_of_parts(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for place in range(3):
+        pq.write_table(people().slice(place, 1), tmp_path / "parts" / f"{place}.parquet")
+    (tmp_path / "parts" / "readme.txt").write_text("not a part")
+    assert ask(policy(tmp_path, {"person": "parts"}), ANSWERS) == WANTED
+
+
+def test_parts_that_differ(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    pq.write_table(people(), tmp_path / "parts" / "a.parquet")
+    pq.write_table(people(age=pa.array([1.0, 2.0, 3.0])), tmp_path / "parts" / "b.parquet")
+    refused(
+        policy(tmp_path, {"person": "parts"}), "the part b.parquet stores age as DOUBLE", "the first part as INTEGER"
+    )
+    pq.write_table(people().drop_columns(["age"]), tmp_path / "parts" / "b.parquet")
+    refused(policy(tmp_path, {"person": "parts"}), "has no column age")
+    (tmp_path / "parts" / "b.parquet").write_bytes(b"PAR1 half")
+    refused(policy(tmp_path, {"person": "parts"}), "b.parquet is not a whole Parquet file")
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    refused(policy(tmp_path, {"person": "parts"}), "holds no .parquet files")
+
+
+def test_a_truncated_parquet_file(tmp_path: Path) -> None:
+    pq.write_table(people(), tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    for content in (b"", b"x", whole[:100], whole[:-1], whole[: len(whole) // 2], b"PAR1" + b"\0" * 40 + b"PAR1"):
+        (tmp_path / "p.parquet").write_bytes(content)
+        refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"age": pa.array(["canary-77af", "2", "3"])}, ("p.parquet, column age is stored as VARCHAR", "a number")),
+        ({"age": pa.array([True, False, None])}, ("column age is stored as BOOLEAN", "a number")),
+        ({"height": pa.array([date(1990, 1, 1)] * 3)}, ("column height is stored as DATE", "a number")),
+        ({"region": pa.array([1, 2, 3])}, ("column region is stored as BIGINT", "a category of texts")),
+        ({"kids": pa.array(["0", "1", "2"])}, ("column kids is stored as VARCHAR", "a category of whole numbers")),
+        ({"member": pa.array([0, 1, 1])}, ("column member is stored as BIGINT", "a category of true/false")),
+        ({"born": pa.array(["1990-01-01"] * 3)}, ("column born is stored as VARCHAR", "a date")),
+        ({"age": pa.array([[1], [2], [3]])}, ("column age is stored as BIGINT[]", "a number")),
+        ({"age": pa.array([{"x": 1}, {"x": 2}, {"x": 3}])}, ("column age is stored as STRUCT", "a number")),
+    ],
+)
+def test_a_wrong_type_is_named(tmp_path: Path, change: dict[str, Any], words: tuple[str, ...]) -> None:
+    pq.write_table(people(**change), tmp_path / "p.parquet")
+    refused(policy(tmp_path, {"person": "p.parquet"}), *words, "change one of them")
+
+
+def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:
+    pq.write_table(people(), tmp_path / "p.parquet")
+    rules = policy(tmp_path, {"person": "p.parquet"})
+    engine = DuckDBEngine(rules)
+    summary = bind(ANSWERS, rules, engine).summary
+    engine.evaluate(summary, CHARGE, SECRET)
+    pq.write_table(people().slice(0, 1), tmp_path / "p.parquet")
+    with pytest.raises(EngineError):
+        engine.evaluate(summary, CHARGE, SECRET)
+    engine.close()
+    assert DuckDBEngine(rules).version != engine.version
+
+
+def test_the_version_of_a_file_changes_with_it_unless_the_policy_names_one(tmp_path: Path) -> None:
+    pq.write_table(people(), tmp_path / "p.parquet")
+    rules = policy(tmp_path, {"person": "p.parquet"})
+    first = DuckDBEngine(rules).version
+    assert DuckDBEngine(rules).version == first
+    pq.write_table(people().slice(0, 1), tmp_path / "p.parquet")
+    assert DuckDBEngine(rules).version != first
+
+
+# --- DuckDB files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_duckdb_file(tmp_path: Path) -> None:
+    connection = duckdb.connect(str(tmp_path / "p.duckdb"))
+    connection.register("frame", people())
+    connection.execute("CREATE TABLE person AS SELECT * FROM frame")
+    connection.close()
+    assert ask(policy(tmp_path, "p.duckdb"), ANSWERS) == WANTED
+    assert ask(policy(tmp_path, {"person": "p.duckdb"}), ANSWERS) == WANTED
+
+
+def test_two_duckdb_files_and_a_text_file(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        connection = duckdb.connect(str(tmp_path / f"{name}.duckdb"))
+        connection.execute(f"CREATE TABLE {'person' if name == 'a' else 'other'} AS SELECT {len(name)} + 4 AS age")
+        connection.close()
+    (tmp_path / "c.csv").write_text("age\n7\n")
+    columns = {"age": COLUMNS["age"]}
+    rules = policy(
+        tmp_path,
+        {"person": "a.duckdb", "other": "b.duckdb", "third": "c.csv"},
+        columns,
+        other={"columns": columns},
+        third={"columns": columns},
+    )
+    for table, total in (("person", 5), ("other", 5), ("third", 7)):
+        assert ask(rules, f"SELECT SUM(age) AS s FROM {table}") == [total]
+
+
+def test_a_duckdb_file_without_the_table(tmp_path: Path) -> None:
+    duckdb.connect(str(tmp_path / "p.duckdb")).execute("CREATE TABLE other AS SELECT 1 AS x").close()
+    refused(policy(tmp_path, "p.duckdb"), "p.duckdb, table person", "no such table")
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + b"\0" * 100, b"canary-77af" * 1000])
+def test_what_is_not_a_duckdb_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "p.duckdb").write_bytes(content)
+    refused(policy(tmp_path, "p.duckdb"), "not a DuckDB file")
+
+
+# --- any file ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"person": "gone.csv"}, ("person: gone.csv does not exist", "looked for")),
+        ("gone.duckdb", ("source gone.duckdb does not exist",)),
+        ("p.xlsx", ("is not",)),
+        ({"person": "p.xlsx"}, ("is not of a known kind", ".parquet")),
+        ({"person": "p.json.gz"}, ("is not of a known kind",)),
+    ],
+)
+def test_a_source_that_is_not_there(tmp_path: Path, source: Any, words: tuple[str, ...]) -> None:
+    for name in ("p.csv", "p.xlsx", "p.json.gz"):
+        (tmp_path / name).write_text("age\n1\n")
+    refused(policy(tmp_path, source, {"age": COLUMNS["age"]}), *words)
+
+
+def test_no_source_at_all() -> None:
+    rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "row", "tables": {"t": {"columns": COLUMNS}}})
+    with pytest.raises(SourceError, match="write `source:` in the policy, or give data"):
+        DuckDBEngine(rules)
+
+
+def test_an_unreadable_file(tmp_path: Path) -> None:
+    place = tmp_path / "p.csv"
+    place.write_text("age\n1\n")
+    place.chmod(0)
+    try:
+        place.read_text()
+    except PermissionError:
+        refused(policy(tmp_path, {"person": "p.csv"}, {"age": COLUMNS["age"]}), "p.csv")
+
+
+# --- public tables ----------------------------------------------------------------------------------------------------
+
+
+def test_a_public_text_file_is_read_with_the_types_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("region,kids\nN,1\nE,2\n")
+    (tmp_path / "area.csv").write_text(
+        "region,code,zip,size,since,kids\nN,10,007,1.5,2020-01-01,1\nE,20,008,2.5,2021-01-01,2\n"
+    )
+    columns = {"region": COLUMNS["region"], "kids": COLUMNS["kids"]}
+    rules = policy(tmp_path, {"person": "p.csv", "area": "area.csv"}, columns, area={"public": True})
+    engine = DuckDBEngine(rules)
+    found = engine.columns("area")
+    assert found["code"] == Category("code", (10, 20))
+    assert found["zip"] == Category("zip", ("007", "008"))
+    assert isinstance(found["size"], Number)
+    assert isinstance(found["since"], Date)
+    engine.close()
+    text = "SELECT SUM(code) AS s FROM person JOIN area ON person.kids = area.kids"
+    with pytest.raises(Exception, match="code is a category"):
+        ask(rules, text)
+    assert ask(rules, "SELECT zip, COUNT(*) AS n FROM person JOIN area USING (kids) GROUP BY zip") == [1, 1]
+
+
+def test_wide_public_numbers_and_decimals(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2]}), tmp_path / "p.parquet")
+    public = pa.table(
+        {
+            "k": [1, 2],
+            "big": pa.array([2**64 - 1, 5], pa.uint64()),
+            "money": pa.array([Decimal("1.25"), Decimal("-3.50")], pa.decimal128(10, 2)),
+            "one": [0.5, 0.5],
+            "huge": [1e299, -1e299],
+        }
+    )
+    pq.write_table(public, tmp_path / "q.parquet")
+    rules = policy(tmp_path, {"person": "p.parquet", "q": "q.parquet"}, {"k": {"type": "id"}}, q={"public": True})
+    engine = DuckDBEngine(rules)
+    found = engine.columns("q")
+    assert isinstance(found["money"], Number)
+    assert found["money"].low <= Decimal("-3.5")
+    assert found["money"].high >= Decimal("1.25")
+    assert isinstance(found["one"], Number)
+    assert isinstance(found["huge"], Number)
+    assert engine.multiplicity("q", ("one",)) == 2
+    engine.close()
+    assert ask(rules, "SELECT COUNT(*) AS n FROM person JOIN q ON person.k = q.k WHERE money > 0 AND huge > 0") == [1]
