@@ -4,15 +4,17 @@ import ctypes
 import os
 import platform
 import random
+import shutil
 import signal
 import sqlite3
 import struct
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -229,13 +231,12 @@ def _outcome(ledger: SqliteLedger) -> BaseException | None:
 
 
 @pytest.fixture
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that another user can reach."""
-    folder = tmp_path_factory.mktemp("shared")
-    for parent in [folder, *folder.parents][:5]:
-        if parent.owner() == Path.home().owner() and parent != Path("/tmp"):
-            parent.chmod(0o755)
-    return folder
+def shared_folder() -> Iterator[Path]:
+    """A folder that another user can reach; those of pytest are closed to others."""
+    folder = Path(tempfile.mkdtemp(prefix="confide-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 def as_nobody() -> None:
