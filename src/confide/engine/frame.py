@@ -30,6 +30,7 @@ def to_arrow(frame: Any, name: str) -> Any:
             table = pa.table(frame)
         elif isinstance(frame, Mapping):
             table = pa.table(dict(frame))
+        table = None if table is None else _storable(table)
     except Exception:  # a frame's own code may raise anything, with values of the data in its message
         table = None
         broken = True
@@ -41,6 +42,16 @@ def to_arrow(frame: Any, name: str) -> Any:
         raise SourceError(f"data for {name} is a {type(frame).__name__}; give an Arrow, pandas or polars frame")
     if len(set(table.column_names)) < len(table.column_names):
         raise SourceError(f"the frame for {name} names a column twice")
+    return table
+
+
+def _storable(table: Any) -> Any:
+    """Half-precision numbers in single precision, since the database has none."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_float16(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.float32()))
     return table
 
 
@@ -66,15 +77,26 @@ def _plain(column: Any) -> Any:
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column = pc.cast(column, kind.value_type)
-        kind = kind.value_type
-    if pa.types.is_string(kind) or str(kind) in ("string_view", "large_string"):
-        return column.cast(pa.large_string())
+        column = pa.chunked_array([_spelled_out(chunk) for chunk in column.chunks], _wide_text(kind.value_type))
+        kind = column.type
+    if _wide_text(kind) != kind:
+        return column.cast(_wide_text(kind))
     if column.null_count and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         nothing = pa.scalar(False if pa.types.is_boolean(kind) else 0, kind)
         parts = [pc.fill_null(column, nothing).combine_chunks(), pc.is_valid(column).combine_chunks()]
         return pa.chunked_array([pa.StructArray.from_arrays(parts, names=["value", "known"])])
     return column
+
+
+def _spelled_out(chunk: Any) -> Any:
+    return chunk.dictionary.cast(_wide_text(chunk.dictionary.type)).take(chunk.indices)
+
+
+def _wide_text(kind: Any) -> Any:
+    """The one type that texts are compared in; another type is itself."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.large_string() if pa.types.is_string(kind) or pa.types.is_string_view(kind) else kind
 
 
 class _Sink:
