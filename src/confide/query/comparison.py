@@ -92,6 +92,8 @@ _KINDS: dict[type[Value], str] = {str: "texts in quotes", int: "whole numbers", 
 
 def like(node: exp.Like | exp.ILike, subject: object, negated: bool) -> Predicate:
     pattern = bare(node.expression)
+    if isinstance(subject, Field) and isinstance(subject.column, Identifier):
+        raise QueryError(not_a_number(subject))
     if not isinstance(subject, Field) or not isinstance(subject.column, Text | Category):
         raise QueryError("LIKE is for columns of text")
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
