@@ -119,3 +119,22 @@ def test_the_range_between_two_quantiles():
     assert between.interval.assumes == "density"
     crossed = difference(Estimated(3, Interval(2, 4, 0.95)), Estimated(9, Interval(5, 9, 0.95)))
     assert (crossed.estimate, crossed.interval.low, crossed.interval.high) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_what_is_degenerate_is_answered(name):
+    for neighbours in RELATIONS:
+        for domain in ((7, 7), (0, 1), (-(2**29), 2**29)):
+            for epsilon in (Fraction(1, 10**4), Fraction(10**5)):
+                estimates, intervals, _ = quantile_intervals(
+                    [Tally.of([7]), Tally.of([])],
+                    0.5,
+                    domain,
+                    epsilon,
+                    0.9,
+                    neighbours,
+                    3,
+                    name,
+                    randomness=TestRandomness(1),
+                )
+                assert intervals.contains(estimates).all()

@@ -65,7 +65,7 @@ def test_the_estimate_is_rarely_above_the_sum(domain, relation):
 def test_one_summary_by_buckets_is_enough():
     setting = Setting((0, 10**6), Fraction(1), 0.9, "add-remove")
     race = Race(setting)
-    span = race.raced(bucketed(HEAVY, race.edges(False)), 0, Fraction(1), 0.1, False, TestRandomness(1))
+    span = race.from_buckets(bucketed(HEAVY, race.edges(False)), 0, Fraction(1), 0.1, False, TestRandomness(1))
     assert span == race.span(HEAVY, Fraction(1), 0.1, False, TestRandomness(1))
 
 

@@ -53,7 +53,7 @@ def test_the_lower_end_does_not_pay_for_the_domain(domain, relation):
 def test_one_summary_by_buckets_is_enough():
     setting = Setting((0, 10**6), Fraction(1), 0.9, "add-remove")
     tail = Tail(setting)
-    span = tail.summed(bucketed(HEAVY, tail.edges(False)), 0, Fraction(1), 0.1, False, TestRandomness(1))
+    span = tail.from_buckets(bucketed(HEAVY, tail.edges(False)), 0, Fraction(1), 0.1, False, TestRandomness(1))
     assert span == tail.span(HEAVY, Fraction(1), 0.1, False, TestRandomness(1))
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol, get_args
+from typing import Final, Protocol, TypeVar, get_args
 
 import numpy as np
 
@@ -142,7 +142,10 @@ def inside(estimate: float, low: float, high: float, setting: Setting, assumes: 
     return Estimated(estimate, Interval(low, high, setting.confidence, assumes), whole)
 
 
-def choose(makers: Mapping[str, Callable[[], StatisticPlan]], name: str) -> StatisticPlan:
+Plan = TypeVar("Plan", bound=StatisticPlan)
+
+
+def choose(makers: Mapping[str, Callable[[], Plan]], name: str) -> Plan:
     """The plan of that name; for `auto` the one with the narrowest forecast, of those that public facts allow."""
     if name != "auto":
         if name not in makers:

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from confide.errors import ParameterError
 from confide.mechanism.additive import laplace
 from confide.mechanism.clipping import SHELL, Radius, clip_range
 from confide.mechanism.interval import Assumes
@@ -19,6 +20,7 @@ from confide.mechanism.tally import Domain, Tally
 CENTRE_SHARE: Final = Fraction(1, 12)
 RADIUS_SHARE: Final = Fraction(1, 12)
 RADIUS_MISS: Final = 0.5
+FINE: Final = 2**0.25  # the step between radii; a power of two costs up to twice the width
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,14 @@ class FoundRange:
     """
 
     setting: Setting
-    base: float = 2**0.25
+    base: float = FINE
     name: ClassVar[str] = "svt"
     assumes: ClassVar[Assumes] = "density"
     count_share: ClassVar[Fraction] = Fraction(1, 6)  # the mean is near the centre, so the count matters less
+
+    def __post_init__(self) -> None:
+        if not 1.01 <= self.base <= 16:
+            raise ParameterError(f"the base of the radii lies between 1.01 and 16, such as 2; got {self.base!r}")
 
     def condition(self, epsilon: Fraction, miss: float, centred: bool) -> str:
         needed = self._radius(epsilon, miss, self._farthest(centred)).needed

@@ -59,11 +59,11 @@ class Race:
 
     def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
         centre = centre_of(self.setting.ends, centred)
-        return self.raced(
+        return self.from_buckets(
             bucketed(shifted(tally, centre), self.edges(centred)), centre, epsilon, miss, centred, randomness
         )
 
-    def raced(
+    def from_buckets(
         self, buckets: Buckets, centre: int, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness
     ) -> Span:
         """From one summary by buckets about the centre, whose edges are `edges`."""

@@ -58,11 +58,11 @@ class Tail:
 
     def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
         centre = centre_of(self.setting.ends, centred)
-        return self.summed(
+        return self.from_buckets(
             bucketed(shifted(tally, centre), self.edges(centred)), centre, epsilon, miss, centred, randomness
         )
 
-    def summed(
+    def from_buckets(
         self, buckets: Buckets, centre: int, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness
     ) -> Span:
         """From one summary by buckets about the centre, whose edges are `edges`."""

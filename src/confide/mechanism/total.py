@@ -7,18 +7,18 @@ from typing import Final
 
 from confide.mechanism.interval import Ends, Intervals
 from confide.mechanism.randomness import Randomness
-from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, StatisticPlan, choose, measured
-from confide.mechanism.sum_laplace import DeclaredRange, FoundRange
+from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, choose, measured
+from confide.mechanism.sum_laplace import FINE, DeclaredRange, FoundRange
 from confide.mechanism.sum_race import Race
 from confide.mechanism.sum_tail import Tail
 from confide.mechanism.summation import Statistic, Summed, Summer
 from confide.mechanism.tally import Domain, Neighbours, Tally
 
-SUMMERS: Final[dict[str, Callable[[Setting], Summer]]] = {
-    "laplace": DeclaredRange,
+SUMMERS: Final[dict[str, Callable[[Setting, float], Summer]]] = {
+    "laplace": lambda setting, _: DeclaredRange(setting),
     "svt": FoundRange,
-    "r2t": Race,
-    "tail": Tail,
+    "r2t": lambda setting, _: Race(setting),
+    "tail": lambda setting, _: Tail(setting),
 }
 
 
@@ -30,9 +30,10 @@ def total_plan(
     rows: int = 1,
     mechanism: str = "auto",
     expectation: Expectation = NOTHING_EXPECTED,
-) -> StatisticPlan:
-    """What a sum will cost and how far it will be off. `auto` takes the narrowest forecast."""
-    return _plan("total", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation)
+    base: float = FINE,
+) -> Summed:
+    """What a sum will cost and how far it will be off. `auto` takes the narrowest forecast; `base` is that of `svt`."""
+    return _plan("total", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation, base)
 
 
 def mean_plan(
@@ -43,9 +44,10 @@ def mean_plan(
     rows: int = 1,
     mechanism: str = "auto",
     expectation: Expectation = NOTHING_EXPECTED,
-) -> StatisticPlan:
-    """What a mean will cost and how far it will be off. `auto` takes the narrowest forecast."""
-    return _plan("mean", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation)
+    base: float = FINE,
+) -> Summed:
+    """What a mean will cost and how far it will be off. `auto` and `base` as for a sum."""
+    return _plan("mean", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation, base)
 
 
 def total_intervals(
@@ -58,10 +60,11 @@ def total_intervals(
     mechanism: str = "auto",
     *,
     expectation: Expectation = NOTHING_EXPECTED,
+    base: float = FINE,
     randomness: Randomness,
 ) -> tuple[Ends, Intervals, str]:
     """A sum and an interval for each group, and the name of the mechanism. Each group costs ε of its own."""
-    plan = total_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation)
+    plan = total_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation, base)
     return *measured(plan, tallies, confidence, randomness), plan.name
 
 
@@ -75,20 +78,16 @@ def mean_intervals(
     mechanism: str = "auto",
     *,
     expectation: Expectation = NOTHING_EXPECTED,
+    base: float = FINE,
     randomness: Randomness,
 ) -> tuple[Ends, Intervals, str]:
     """A mean and an interval for each group, and the name of the mechanism. Each group costs ε of its own."""
-    plan = mean_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation)
+    plan = mean_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation, base)
     return *measured(plan, tallies, confidence, randomness), plan.name
 
 
-def _plan(statistic: Statistic, setting: Setting, mechanism: str, expectation: Expectation) -> StatisticPlan:
-    return choose(
-        {name: partial(_summed, statistic, setting, make, expectation) for name, make in SUMMERS.items()}, mechanism
-    )
+def _plan(statistic: Statistic, setting: Setting, mechanism: str, expectation: Expectation, base: float) -> Summed:
+    def make(name: str) -> Summed:
+        return Summed(setting, statistic, SUMMERS[name](setting, base), expectation)
 
-
-def _summed(
-    statistic: Statistic, setting: Setting, make: Callable[[Setting], Summer], expectation: Expectation
-) -> Summed:
-    return Summed(setting, statistic, make(setting), expectation)
+    return choose({name: partial(make, name) for name in SUMMERS}, mechanism)
