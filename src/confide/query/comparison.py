@@ -24,8 +24,8 @@ _HOLDS: dict[Operation, Callable[[Value, Value], bool]] = {
     ">": lambda a, b: a > b,  # type: ignore[operator]
 }
 _LONGEST_PATTERN = 256
-_MOST_WILDCARDS = 5
-"""A database tries every place for each %, so the time of a match grows with a power of their number."""
+_MOST_WILDCARDS = 10
+"""Some databases try every place for each %, so that the time of a match grows with a power of their number."""
 _MOST_PAIRS = 1_000
 
 
