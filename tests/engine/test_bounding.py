@@ -1,0 +1,158 @@
+"""The tiers of bounding against the order itself: every row of every unit ordered, and the first of them taken."""
+
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from confide.engine.bounding import Bounded, bounded_rows
+from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.sql import SummaryWriter
+from confide.policy import Identifier, Policy, load
+from confide.query import bind
+from confide.query.tree import Bound, Field
+from tests.engine.worlds import CHARGE
+
+KINDS = ["a", "b", "c", "d"]
+
+
+def policy(rows: int, groups: int) -> Policy:
+    tables = {
+        "p": {"columns": {"k": {"type": "id"}}},
+        "v": {
+            "references": {"k": "p.k"},
+            "at_most": {"rows": rows, "groups": groups},
+            "columns": {"c": {"values": KINDS}, "s": {"type": "text"}, "x": {"range": [0, 50], "grain": 5}},
+        },
+    }
+    return load({"confide": 1, "budget": {"epsilon": 1}, "unit": "p.k", "tables": tables})
+
+
+def visits(seed: int) -> list[dict[str, Any]]:
+    """Units of every size, with ties: NULL beside '', values that the grain makes equal, rows that are all alike."""
+    rng = Random(seed)
+    rows = [
+        {
+            "k": unit,
+            "c": rng.choice([*KINDS, "zz", None]),
+            "s": rng.choice([None, "", "t", "u"]),
+            "x": rng.choice([0, 1, 2, 23, 24, 50, 99, None]),
+        }
+        for unit in range(12)
+        for _ in range(rng.choice([0, 1, 2, 3, 5, 9, 30]))
+    ]
+    rng.shuffle(rows)
+    return rows
+
+
+def taken_in_order(engine: DuckDBEngine, rows: int, groups: int, grouped: bool, secret: bytes) -> list[tuple[Any, ...]]:
+    """The selection in plain Python, from the order that the database gives to every row."""
+    key = int.from_bytes(sha256(b"confide order\x00" + secret).digest()[:8], "big")
+    index = "CASE WHEN x > 50 THEN 10 WHEN x < 0 THEN 0 ELSE (2 * x + 5) // 10 END::BIGINT"
+    found = engine._connection.execute(
+        f"""SELECT k, c, {index} AS i, s, HASH(XOR(HASH(k, c), {key}::UBIGINT)),
+        HASH(XOR(HASH(c, k, s, {index}), {key}::UBIGINT)) FROM v WHERE k IS NOT NULL
+        {"AND c IN ('a', 'b', 'c', 'd')" if grouped else ""}"""
+    ).fetchall()
+    kept = []
+    for unit in sorted({row[0] for row in found}):
+        own = [row for row in found if row[0] == unit]
+        if grouped and groups < rows:  # so many rows fall into no more groups anyway
+            order = sorted({(row[4], row[1]) for row in own})[:groups]
+            own = [row for row in own if (row[4], row[1]) in order]
+        kept += sorted(own, key=lambda row: (row[5], str(row[1:4])))[:rows]
+    return kept
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(1, 1), (3, 1), (3, 2), (3, 3), (8, 2), (8, 8), (40, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_tiers_take_what_the_order_takes(rows: int, groups: int, seed: int) -> None:
+    rules, data, secret = policy(rows, groups), visits(seed), f"secret {seed}".encode()
+    kinds = {"k": pa.int64(), "c": pa.string(), "s": pa.string(), "x": pa.int64()}
+    frame = pa.table({name: pa.array([row[name] for row in data], kind) for name, kind in kinds.items()})
+    engine = DuckDBEngine(rules, {"p": pa.table({"k": list(range(12))}), "v": frame})
+    for grouped in (False, True):
+        text = "COUNT(*) AS n, SUM(x) AS t, COUNT(x) AS m, COUNT(s) AS o FROM v"
+        text = f"SELECT c, {text} GROUP BY c" if grouped else f"SELECT {text}"
+        exact = engine.evaluate(bind(text, rules, engine).summary, CHARGE, secret)
+        kept = taken_in_order(engine, rows, groups, grouped, secret)
+        for place, kind in enumerate(KINDS if grouped else [None]):
+            own = [row for row in kept if not grouped or row[1] == kind]
+            expected = [
+                len(own),
+                sum(row[2] for row in own if row[2] is not None),
+                sum(row[2] is not None for row in own),
+                sum(row[3] is not None for row in own),
+            ]
+            assert [int(cell[place]) for cell in exact.cells] == expected
+    engine.close()
+
+
+def test_a_bound_that_cannot_bind_is_left_out_and_changes_nothing() -> None:
+    rules = policy(30, 30)
+    engine = DuckDBEngine(
+        rules,
+        {"p": pa.table({"k": [1, 2, 3]}), "v": pa.table({"k": [1, 2], "c": ["a", "b"], "s": ["x", None], "x": [5, 6]})},
+    )
+    summary = bind("SELECT c, SUM(x) AS t FROM v JOIN p USING (k) GROUP BY c", rules, engine).summary
+    assert engine._bounded_anyway(summary)
+    writer = SummaryWriter(summary, engine._storages, b"secret")
+    bare, bounded = (engine._connection.execute(writer.statement(bounding)).fetchall() for bounding in (False, True))
+    assert "ROW_NUMBER" in writer.statement(True)
+    assert "ROW_NUMBER" not in writer.statement(False)
+    assert sorted(bare) == sorted(bounded)
+    engine.close()
+
+
+def test_a_repeated_key_is_not_taken_for_a_unique_one() -> None:
+    tables = {"p": {"columns": {"k": {"type": "id"}, "x": {"range": [0, 9]}}}}
+    rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "p.k", "tables": tables})
+    for keys, expected in (([1, 2, 3], 3), ([1, 1, 1], 1), ([1, None, None], 1)):
+        engine = DuckDBEngine(rules, {"p": pa.table({"k": pa.array(keys, pa.int64()), "x": [1, 2, 3]})})
+        exact = engine.evaluate(bind("SELECT COUNT(*) AS n FROM p", rules, engine).summary, CHARGE, b"")
+        assert int(exact.cells[0][0]) == expected
+        engine.close()
+
+
+def test_names_of_the_policy_do_not_meet_names_of_the_statement() -> None:
+    """Tables and columns may be called what parts of the statement are called."""
+    tables = {
+        "many": {"columns": {"u": {"type": "id"}}},
+        "rel": {
+            "references": {"u": "many.u"},
+            "at_most": {"rows": 2, "groups": 1},
+            "columns": {
+                "k0": {"values": ["a"]},
+                "n": {"range": [0, 9]},
+                "rn": {"type": "text"},
+                "s0": {"type": "text"},
+            },
+        },
+        "r": {"references": {"u": "many.u"}, "at_most": {"rows": 2, "groups": 1}, "columns": {"c0": {"range": [0, 9]}}},
+    }
+    rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "many.u", "tables": tables})
+    data = {
+        "many": pa.table({"u": [1]}),
+        "rel": pa.table({"u": [1] * 9, "k0": ["a"] * 9, "n": [5] * 9, "rn": ["x"] * 9, "s0": ["y"] * 9}),
+        "r": pa.table({"u": [1] * 9, "c0": [7] * 9}),
+    }
+    engine = DuckDBEngine(rules, data)
+    for text, expected in (
+        ("SELECT k0, COUNT(*) AS n FROM rel AS many GROUP BY k0", 2),
+        ("SELECT SUM(c0) AS n FROM r AS rel", 14),
+        ("SELECT COUNT(*) AS n FROM r JOIN many USING (u)", 2),
+        ('SELECT COUNT(*) AS n FROM rel AS "r" JOIN r AS "w" ON "r".u = "w".u', 2),
+    ):
+        exact = engine.evaluate(bind(text, rules, engine).summary, CHARGE, b"x")
+        assert int(exact.cells[0][0]) == expected
+    engine.close()
+
+
+def test_the_secret_is_not_in_the_statement() -> None:
+    bound = Bound(Field("s0", Identifier("k")), 3, 2)
+    relation = Bounded("t AS s0", [], "s0.k", [("k0", "s0.c")], [], ["s0.k"])
+    assert b"hunter2".hex() not in bounded_rows(relation, bound, b"hunter2")
+    assert "hunter2" not in bounded_rows(relation, bound, b"hunter2")
+    assert bounded_rows(relation, bound, b"hunter2") != bounded_rows(relation, bound, b"hunter3")
