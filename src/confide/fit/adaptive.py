@@ -1,0 +1,181 @@
+"""The automatic fit: how much it shrinks small counts is decided by a test on the noisy numbers.
+
+Where all of a table's mass could sit in its plainly visible cells, small answers are noise and are best shrunk hard;
+where it could not, shrinking them hides real small cells. Two estimates of the total tell the two apart: ordinary
+least squares, which is always right, and least squares on the visible cells alone, which is right and more precise
+only if there is nothing besides. Their difference has the difference of their variances (Hausman 1978); z is how many
+deviations it amounts to. Nothing here but noisy answers and laws is used, so it costs no privacy. docs/microdata.md
+has the figures.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.fit.build import Term, fixed
+from confide.fit.domain import Floats, Mask
+from confide.fit.error import estimates, variance
+from confide.fit.fitted import Fit, require_consistent
+from confide.fit.group import TOTAL, Marginal
+from confide.fit.nnls import nnls
+from confide.fit.problem import Measured, Problem
+from confide.fit.reweighted import low_answers
+from confide.fit.sequential import pinned_to
+from confide.mechanism.law import DiscreteLaplace
+
+HALFWAY: Final = 2.0  # standard deviations: an answer fitted as large as this counts half
+LEAST: Final = 0.3  # what an answer fitted as zero still counts
+OUTLIER: Final = 0.05  # what an outlier still counts
+ROUNDS: Final = 2
+MOST_PRODUCTS: Final = 500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Screening:
+    """What the noisy numbers say of hidden mass: z, the trust in there being none, the total to keep, low answers."""
+
+    z: float
+    trust: float
+    total: float
+    low: tuple[Mask, ...]
+
+
+def adaptive(problem: Problem, start: Fit | None = None) -> Fit:
+    """Non-negative least squares with a pinned total, and with targets and weights adapted to what the noise leaves
+    visible.
+
+    1. The total is the least-squares estimate, moved up to halfway to that of the visible cells if z says they may be
+       all.
+    2. Low answers of marginals that a finer one contains are drawn to the nearest non-negative ones with that total.
+    3. Answers of the finest marginals count less where a first pinned fit makes them small.
+    4. With Laplace noise, large residuals count less (two rounds of reweighting towards least absolute deviations).
+    """
+    require_consistent(problem)
+    seen = screen(problem)
+    if seen is None:
+        fit = nnls(problem, start)
+        return Fit("adaptive", fit.domain, fit.cells, fit.certificate, fit.multipliers)
+    held = fixed(TOTAL, np.array([seen.total]))
+    targets = [
+        item.answers if is_detail(problem, place) else _drawn(item, seen.low[place], seen)
+        for place, item in enumerate(problem.measured)
+    ]
+    raw = [Term(item.group, item.answers, 1 / item.variance) for item in problem.measured]
+    first = fit = pinned_to(problem, [held], raw, "adaptive", start)
+    for _ in range(ROUNDS if any(isinstance(item.law, DiscreteLaplace) for item in problem.measured) else 1):
+        terms = [
+            Term(item.group, target, _weights(problem, place, target, first, fit) / item.variance)
+            for place, (item, target) in enumerate(zip(problem.measured, targets, strict=True))
+        ]
+        fit = pinned_to(problem, [held], terms, "adaptive", fit)
+    return fit
+
+
+def screen(problem: Problem) -> Screening | None:
+    """The test for hidden mass; None where the measurements do not determine the total."""
+    try:
+        total, spread = float(estimates(problem, TOTAL)[0]), variance(problem, TOTAL)
+    except ParameterError:
+        return None
+    domain = problem.domain
+    low = tuple(
+        low_answers(item) if item.group.disjoint(domain) else np.zeros(len(item.answers), dtype=bool)
+        for item in problem.measured
+    )
+    visible = np.ones(domain.cells, dtype=bool) if problem.public.zeros is None else ~problem.public.zeros
+    for item, mask in zip(problem.measured, low, strict=True):
+        if mask.any():
+            visible &= item.group.spread(domain, mask.astype(np.float64)) == 0
+    restricted, precise = _restricted_total(problem, visible.astype(np.float64))
+    known = spread <= 1e-12 * max(item.variance for item in problem.measured)  # a public total
+    apart = precise if known else spread - precise
+    z = (total - restricted) / math.sqrt(max(apart, 1e-6 * max(spread, precise), 1e-300))
+    trust = math.exp(-(max(z, 0.0) ** 2) / 2)
+    moved = 0.0 if known else trust**2 / 2 * (total - restricted)
+    return Screening(z, trust, max(total - moved, 0.0), low)
+
+
+def is_detail(problem: Problem, place: int) -> bool:
+    """Whether no other measured marginal is finer than this measurement."""
+    group = problem.measured[place].group
+    if not isinstance(group, Marginal):
+        return True
+    names = set(group.attributes)
+    return not any(names < set(item.group.attributes) for item in problem.measured if isinstance(item.group, Marginal))
+
+
+def onto_simplex(values: Floats, total: float) -> Floats:
+    """The nearest numbers that are not negative and have the given sum."""
+    if total <= 0:
+        return np.zeros(len(values))
+    descending = -np.sort(-values)
+    excess = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(descending > excess)[-1]], 0))
+
+
+def _drawn(item: Measured, low: Mask, seen: Screening) -> Floats:
+    """The answers, with the low ones drawn to what the rest leaves of the total, as far as there is trust in it."""
+    if not low.any():
+        return item.answers
+    drawn = item.answers.copy()
+    rest = seen.total - float(item.answers[~low].sum())
+    drawn[low] = seen.trust * onto_simplex(item.answers[low], rest) + (1 - seen.trust) * item.answers[low]
+    return drawn
+
+
+def _weights(problem: Problem, place: int, target: Floats, first: Fit, fit: Fit) -> Floats:
+    item = problem.measured[place]
+    detail = is_detail(problem, place)
+    weights = np.ones(len(target))
+    if detail:
+        size = np.maximum(first.answer(item.group), 0)
+        weights = np.maximum(size / (size + HALFWAY * math.sqrt(item.variance)), LEAST)
+    if isinstance(item.law, DiscreteLaplace):
+        bend = (2.0 if detail else 1.0) * float(item.law.scale)
+        residual = np.maximum(np.abs(target - fit.answer(item.group)), 1e-9)
+        weights = weights * np.clip(bend / residual, OUTLIER, 1)
+    return weights
+
+
+def _restricted_total(problem: Problem, visible: Floats) -> tuple[float, float]:
+    """The least-squares total of tables that live on the visible cells alone, and its variance.
+
+    One system gives both: with v the solution of (normal matrix) v = (ones), they are vᵀ(right-hand side) and vᵀ(ones).
+    """
+    if not visible.any():
+        return 0.0, 0.0
+    domain = problem.domain
+
+    def normal(cells: Floats) -> Floats:
+        total = np.zeros(len(cells))
+        for item in problem.measured:
+            total += item.group.spread(domain, item.group.answer(domain, cells)) / item.variance
+        return visible * total
+
+    solution = _solved(normal, visible)
+    right = sum(item.group.spread(domain, item.answers) / item.variance for item in problem.measured)
+    return float(solution @ right), float(solution @ visible)
+
+
+def _solved(normal: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """Conjugate gradients; a hundredth of a standard deviation is more than a test needs."""
+    solution, rest = np.zeros(len(right)), right.copy()
+    direction, size = rest.copy(), float(rest @ rest)
+    goal = 1e-12 * size
+    for _ in range(MOST_PRODUCTS):
+        if size <= goal:
+            break
+        product = normal(direction)
+        curve = float(direction @ product)
+        if curve <= 0:  # a direction that nothing measured depends on
+            break
+        length = size / curve
+        solution += length * direction
+        rest -= length * product
+        before, size = size, float(rest @ rest)
+        direction = rest + (size / before) * direction
+    return solution

@@ -1,0 +1,218 @@
+"""Groups of linear counting queries over a domain, kept implicit: a query is never a row of numbers, one for each cell.
+
+A group answers (`answer`: cells to answers) and gives back (`spread`: answers to cells, the transpose). Answers are
+flat.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from confide.errors import ParameterError
+from confide.fit.domain import Domain, Floats, Mask
+
+
+def _require_names(attributes: object) -> None:
+    if not isinstance(attributes, tuple) or not all(isinstance(name, str) for name in attributes):
+        raise ParameterError(f"a marginal is over a tuple of attributes, such as ('age', 'sex'); got {attributes!r}")
+
+
+class Group(Protocol):
+    """Queries that were asked together."""
+
+    def __hash__(self) -> int: ...
+
+    def count(self, domain: Domain) -> int:
+        """How many queries these are; refuses a group that does not fit the domain."""
+
+    def answer(self, domain: Domain, cells: Floats) -> Floats:
+        """The answers on a table given as flat cells."""
+
+    def spread(self, domain: Domain, values: Floats) -> Floats:
+        """One number for each cell: the sum of the values of the queries that count it, times how often they do."""
+
+    def squares(self, domain: Domain, cells: Floats) -> Floats:
+        """Like `answer`, with every coefficient squared."""
+
+    def disjoint(self, domain: Domain) -> bool:
+        """Whether each cell is counted by one query at most, and once."""
+
+    def complete(self, domain: Domain) -> bool:
+        """Whether the queries count each cell once in all: then they add up to the total."""
+
+    def matrix(self, domain: Domain) -> sparse.csr_array:
+        """The queries as rows, for domains that are small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """The counts for each combination of some attributes, in the order given; of no attributes, the total."""
+
+    attributes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_names(self.attributes)
+
+    def count(self, domain: Domain) -> int:
+        return domain.size(self.attributes)
+
+    def answer(self, domain: Domain, cells: Floats) -> Floats:
+        axes = domain.axes(self.attributes)
+        dropped = tuple(axis for axis in range(len(domain.sizes)) if axis not in axes)
+        sums = cells.reshape(domain.sizes).sum(axis=dropped) if dropped else cells.reshape(domain.sizes)
+        kept = sorted(axes)
+        flat: Floats = np.asarray(sums).transpose([kept.index(axis) for axis in axes]).ravel()
+        return flat
+
+    def spread(self, domain: Domain, values: Floats) -> Floats:
+        spread = np.empty(domain.sizes)
+        spread[...] = self.laid_out(domain, values)
+        return spread.ravel()
+
+    def laid_out(self, domain: Domain, values: Floats) -> Floats:
+        """The answers as an array with one axis for each attribute of the domain, of length 1 if it is summed out."""
+        axes = domain.axes(self.attributes)
+        shaped = values.reshape([domain.sizes[axis] for axis in axes])
+        ordered = shaped.transpose([axes.index(axis) for axis in sorted(axes)])
+        return ordered.reshape([size if axis in axes else 1 for axis, size in enumerate(domain.sizes)])
+
+    def squares(self, domain: Domain, cells: Floats) -> Floats:
+        return self.answer(domain, cells)
+
+    def disjoint(self, domain: Domain) -> bool:
+        domain.axes(self.attributes)
+        return True
+
+    def complete(self, domain: Domain) -> bool:
+        domain.axes(self.attributes)
+        return True
+
+    def matrix(self, domain: Domain) -> sparse.csr_array:
+        labels = self.spread(domain, np.arange(self.count(domain), dtype=np.float64)).astype(np.int64)
+        shape = (self.count(domain), domain.cells)
+        return sparse.csr_array((np.ones(domain.cells), (labels, np.arange(domain.cells))), shape=shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """Every product of one query on each attribute: a matrix for each attribute of the domain, a row for each query.
+
+    Ranges of one attribute by the values of another are such a product; `np.ones((1, size))` sums an attribute out.
+    """
+
+    factors: tuple[Floats, ...]
+
+    def count(self, domain: Domain) -> int:
+        widths = tuple(factor.shape[1] if factor.ndim == 2 else -1 for factor in self.factors)
+        if widths != domain.sizes:
+            raise ParameterError(f"a product needs one matrix for each attribute, {domain.sizes} wide; got {widths}")
+        return math.prod(factor.shape[0] for factor in self.factors)
+
+    def answer(self, domain: Domain, cells: Floats) -> Floats:
+        return _contracted(cells.reshape(domain.sizes), self.factors).ravel()
+
+    def spread(self, domain: Domain, values: Floats) -> Floats:
+        shaped = values.reshape([factor.shape[0] for factor in self.factors])
+        return _contracted(shaped, tuple(factor.T for factor in self.factors)).ravel()
+
+    def squares(self, domain: Domain, cells: Floats) -> Floats:
+        return _contracted(cells.reshape(domain.sizes), tuple(factor**2 for factor in self.factors)).ravel()
+
+    def disjoint(self, domain: Domain) -> bool:
+        self.count(domain)
+        return all(_disjoint(factor) for factor in self.factors)
+
+    def complete(self, domain: Domain) -> bool:
+        return self.disjoint(domain) and all(bool((factor.sum(axis=0) == 1).all()) for factor in self.factors)
+
+    def matrix(self, domain: Domain) -> sparse.csr_array:
+        self.count(domain)
+        rows = sparse.csr_array(np.ones((1, 1)))
+        for factor in self.factors:
+            rows = sparse.csr_array(sparse.kron(rows, sparse.csr_array(factor), format="csr"))
+        return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """Any queries at all: a sparse matrix with a row for each query and a column for each cell."""
+
+    rows: sparse.csr_array
+
+    def count(self, domain: Domain) -> int:
+        count, width = self.rows.shape
+        if width != domain.cells:
+            raise ParameterError(f"queries over {width:,} cells do not fit a table of {domain.cells:,} cells")
+        return int(count)
+
+    def answer(self, domain: Domain, cells: Floats) -> Floats:
+        self.count(domain)
+        return np.asarray(self.rows @ cells, dtype=np.float64)
+
+    def spread(self, domain: Domain, values: Floats) -> Floats:
+        self.count(domain)
+        return np.asarray(self.rows.T @ values, dtype=np.float64)
+
+    def squares(self, domain: Domain, cells: Floats) -> Floats:
+        return np.asarray(self.rows.power(2) @ cells, dtype=np.float64)
+
+    def disjoint(self, domain: Domain) -> bool:
+        self.count(domain)
+        once = np.bincount(self.rows.indices, minlength=domain.cells) <= 1
+        return bool(once.all() and (self.rows.data == 1).all())
+
+    def complete(self, domain: Domain) -> bool:
+        return self.disjoint(domain) and self.rows.nnz == domain.cells
+
+    def matrix(self, domain: Domain) -> sparse.csr_array:
+        self.count(domain)
+        return self.rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subtotal:
+    """One query: the sum of some of the queries of a group."""
+
+    group: Group
+    members: Mask
+
+    def count(self, domain: Domain) -> int:
+        if len(self.members) != self.group.count(domain):
+            raise ParameterError(f"{len(self.members):,} members do not fit {self.group.count(domain):,} queries")
+        return 1
+
+    def answer(self, domain: Domain, cells: Floats) -> Floats:
+        return np.array([self.group.answer(domain, cells)[self.members].sum()])
+
+    def spread(self, domain: Domain, values: Floats) -> Floats:
+        return self.group.spread(domain, np.where(self.members, values[0], 0.0))
+
+    def squares(self, domain: Domain, cells: Floats) -> Floats:
+        return np.array([(self.group.spread(domain, self.members.astype(np.float64)) ** 2) @ cells])
+
+    def disjoint(self, domain: Domain) -> bool:
+        return self.count(domain) == 1 and self.group.disjoint(domain)
+
+    def complete(self, domain: Domain) -> bool:
+        return self.count(domain) == 1 and bool(self.members.all()) and self.group.complete(domain)
+
+    def matrix(self, domain: Domain) -> sparse.csr_array:
+        self.count(domain)
+        row = self.spread(domain, np.ones(1))
+        return sparse.csr_array(row[None, :])
+
+
+TOTAL = Marginal(())
+
+
+def _contracted(array: Floats, factors: tuple[Floats, ...]) -> Floats:
+    for factor in factors:
+        array = np.moveaxis(np.tensordot(factor, array, axes=(1, 0)), 0, -1)  # the axes turn once round
+    return array
+
+
+def _disjoint(factor: Floats) -> bool:
+    return bool(((factor == 0) | (factor == 1)).all() and (factor.sum(axis=0) <= 1).all())

@@ -1,0 +1,108 @@
+"""What is fitted: noisy answers with the laws of their noise, and what is known besides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.fit.domain import Domain, Floats, Mask
+from confide.fit.group import Group, Marginal
+from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+
+NoiseLaw = DiscreteLaplace | DiscreteGaussian
+
+LARGEST_ANSWER: Final = 1e15  # beyond, doubles no longer hold every count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A group of queries, their noisy answers, and the law of the noise on each of them."""
+
+    group: Group
+    answers: Floats
+    law: NoiseLaw
+
+    @property
+    def variance(self) -> float:
+        return float(self.law.variance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Public:
+    """What holds without noise: cells that cannot be (structural zeros), and totals that everybody knows."""
+
+    zeros: Mask | None = None
+    totals: tuple[tuple[Group, Floats], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Measurements over one domain. Built wrong, it refuses; built, every method succeeds on it."""
+
+    domain: Domain
+    measured: tuple[Measured, ...]
+    public: Public = Public()
+
+    def __post_init__(self) -> None:
+        if not self.measured:
+            raise ParameterError("there is nothing to fit: no measurement was given")
+        flat = []
+        for place, item in enumerate(self.measured):
+            answers = _flat(item.answers, item.group.count(self.domain), f"measurement {place}")
+            if not isinstance(item.law, DiscreteLaplace | DiscreteGaussian):
+                raise ParameterError(f"measurement {place} must have Laplace or Gaussian noise; got {item.law!r}")
+            flat.append(Measured(item.group, answers, item.law))
+        object.__setattr__(self, "measured", tuple(flat))
+        object.__setattr__(self, "public", _checked(self.domain, self.public))
+
+    def again(self, answers: Sequence[Floats]) -> "Problem":
+        """The same queries with other answers."""
+        pairs = zip(self.measured, answers, strict=True)
+        return replace(self, measured=tuple(Measured(item.group, new, item.law) for item, new in pairs))
+
+
+def marginals(domain: Domain, wanted: Sequence[Sequence[str] | str]) -> tuple[Marginal, ...]:
+    """The marginals that a caller names; refuses one that is named twice, for each would cost a share of the budget."""
+    found: dict[frozenset[str], Marginal] = {}
+    for names in wanted:
+        marginal = Marginal((names,) if isinstance(names, str) else tuple(names))
+        marginal.count(domain)
+        key = frozenset(marginal.attributes)
+        if key in found:
+            both = " and ".join(f"({', '.join(each.attributes)})" for each in (found[key], marginal))
+            raise ParameterError(f"{both} are the same marginal: name it once, it would be paid for twice")
+        found[key] = marginal
+    if not found:
+        raise ParameterError("no marginal was named")
+    return tuple(found.values())
+
+
+def _flat(values: Floats, count: int, name: str) -> Floats:
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    if len(flat) != count:
+        raise ParameterError(f"{name} needs {count:,} numbers; got {len(flat):,}")
+    if not np.isfinite(flat).all() or np.abs(flat).max(initial=0) > LARGEST_ANSWER:
+        raise ParameterError(f"{name} holds something that is not a number below 10¹⁵")
+    return flat
+
+
+def _checked(domain: Domain, public: Public) -> Public:
+    zeros = public.zeros
+    if zeros is not None:
+        zeros = np.asarray(zeros, dtype=bool).ravel()
+        if len(zeros) != domain.cells:
+            raise ParameterError(
+                f"structural zeros need one flag for each of {domain.cells:,} cells; got {len(zeros):,}"
+            )
+        if zeros.all():
+            raise ParameterError("every cell is a structural zero: there is nothing to fit")
+        zeros = zeros if zeros.any() else None
+    totals = []
+    for place, (group, values) in enumerate(public.totals):
+        flat = _flat(values, group.count(domain), f"public total {place}")
+        if (flat < 0).any():
+            raise ParameterError(f"public total {place} holds a negative count")
+        totals.append((group, flat))
+    return Public(zeros, tuple(totals))

@@ -1,0 +1,81 @@
+"""Groups: implicit answers and their transposes agree with the matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from confide.errors import ParameterError
+from confide.fit import TOTAL, Domain, Group, Marginal, Product, Sparse, Subtotal
+from confide.fit.rows import Rows
+from tests.fit.strategies import domains, groups
+
+
+@st.composite
+def groups_over(draw: st.DrawFn) -> tuple[Domain, Group]:
+    domain = draw(domains())
+    group = draw(groups(domain))
+    if draw(st.booleans()):
+        members = draw(st.lists(st.booleans(), min_size=group.count(domain), max_size=group.count(domain)))
+        group = Subtotal(group, np.array(members))
+    return domain, group
+
+
+@settings(max_examples=200, deadline=None)
+@given(groups_over(), st.integers(0, 2**32 - 1))
+def test_a_group_is_its_matrix(pair: tuple[Domain, Group], seed: int) -> None:
+    domain, group = pair
+    generator = np.random.default_rng(seed)
+    matrix = group.matrix(domain).toarray()
+    cells, values = generator.normal(size=domain.cells), generator.normal(size=group.count(domain))
+    assert matrix.shape == (group.count(domain), domain.cells)
+    assert group.answer(domain, cells) == pytest.approx(matrix @ cells)
+    assert group.spread(domain, values) == pytest.approx(matrix.T @ values)
+    assert group.squares(domain, cells) == pytest.approx((matrix**2) @ cells)
+    once = bool(((matrix == 0) | (matrix == 1)).all() and (matrix.sum(axis=0) <= 1).all())
+    assert group.disjoint(domain) <= once  # a group never claims to be disjoint if it is not
+    assert group.complete(domain) <= (once and bool((matrix.sum(axis=0) == 1).all()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_stacked_rows_are_the_same_dense_and_implicit(data: st.DataObject) -> None:
+    domain = data.draw(domains())
+    stack = Rows(domain, tuple(data.draw(groups(domain)) for _ in range(data.draw(st.integers(1, 3)))))
+    implicit = Rows(domain, stack.groups)
+    implicit.__dict__["dense"] = None
+    cells, values = np.arange(1.0, domain.cells + 1), np.arange(1.0, stack.count + 1)
+    assert stack.dense is not None
+    assert implicit.answer(cells) == pytest.approx(stack.answer(cells))
+    assert implicit.spread(values) == pytest.approx(stack.spread(values))
+    assert implicit.squares(cells) == pytest.approx(stack.squares(cells))
+
+
+def test_a_marginal_answers_in_the_order_of_its_attributes() -> None:
+    domain = Domain(("age", "sex", "region"), (3, 2, 4))
+    cells = np.arange(24.0)
+    table = cells.reshape(3, 2, 4)
+    assert Marginal(("region", "age")).answer(domain, cells) == pytest.approx(table.sum(axis=1).T.ravel())
+    assert TOTAL.answer(domain, cells) == pytest.approx([276.0])
+
+
+def test_ranges_by_another_attribute_are_a_product() -> None:
+    domain = Domain(("age", "sex"), (4, 2))
+    young_and_all = np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
+    group = Product((young_and_all, np.eye(2)))
+    assert group.answer(domain, np.arange(8.0)) == pytest.approx([2.0, 4.0, 12.0, 16.0])
+    assert not group.disjoint(domain)
+    assert Product((young_and_all[:1], np.eye(2))).disjoint(domain)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    domain = Domain(("age", "sex"), (4, 2))
+    with pytest.raises(ParameterError, match="8 cells"):
+        Sparse(sparse.csr_array(np.ones((1, 9)))).count(domain)
+    with pytest.raises(ParameterError, match="one matrix for each attribute"):
+        Product((np.eye(4),)).count(domain)
+    with pytest.raises(ParameterError, match="3 members do not fit 2"):
+        Subtotal(Marginal(("sex",)), np.ones(3, dtype=bool)).count(domain)
+    with pytest.raises(ParameterError, match="tuple of attributes"):
+        Marginal("age")  # type: ignore[arg-type]

@@ -1,0 +1,116 @@
+"""Problems refuse what cannot be fitted."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from confide.errors import ParameterError
+from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, Public, fit, marginals, nnls
+from confide.mechanism.law import DiscreteLaplace, NoNoise
+
+DOMAIN = Domain(("age", "sex"), (3, 2))
+LAW = DiscreteLaplace(Fraction(2))
+CELLS = Measured(Marginal(("age", "sex")), np.arange(6.0), LAW)
+
+
+def test_marginals_named_twice_are_refused_in_any_order() -> None:
+    assert marginals(DOMAIN, ["age", ("age", "sex"), ()]) == (Marginal(("age",)), Marginal(("age", "sex")), TOTAL)
+    with pytest.raises(ParameterError, match=r"\(age, sex\) and \(sex, age\) are the same marginal"):
+        marginals(DOMAIN, [("age", "sex"), "sex", ("sex", "age")])
+    with pytest.raises(ParameterError, match="'income' is not an attribute"):
+        marginals(DOMAIN, ["income"])
+    with pytest.raises(ParameterError, match="no marginal"):
+        marginals(DOMAIN, [])
+
+
+def test_a_marginal_measured_twice_is_pooled() -> None:
+    """Two independent answers to one query are the mean of both."""
+    twice = Problem(DOMAIN, (CELLS, Measured(Marginal(("sex", "age")), np.arange(6.0)[[0, 2, 4, 1, 3, 5]] + 2, LAW)))
+    assert nnls(twice).cells == pytest.approx(np.arange(6.0) + 1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (np.zeros(5), "needs 6 numbers; got 5"),
+        (np.array([np.nan, *range(5)]), "not a number"),
+        (np.array([np.inf, *range(5)]), "not a number"),
+        (np.full(6, 1e16), "below 10¹⁵"),
+    ],
+)
+def test_answers_that_are_none_are_refused(answers: np.ndarray, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        Problem(DOMAIN, (Measured(Marginal(("age", "sex")), answers, LAW),))
+
+
+def test_nothing_measured_and_no_noise_are_refused() -> None:
+    with pytest.raises(ParameterError, match="nothing to fit"):
+        Problem(DOMAIN, ())
+    with pytest.raises(ParameterError, match="Laplace or Gaussian"):
+        Problem(DOMAIN, (Measured(TOTAL, np.zeros(1), NoNoise()),))  # type: ignore[arg-type]
+
+
+def test_what_is_public_is_checked() -> None:
+    with pytest.raises(ParameterError, match="one flag for each of 6 cells"):
+        Problem(DOMAIN, (CELLS,), Public(np.zeros(5, dtype=bool)))
+    with pytest.raises(ParameterError, match="every cell is a structural zero"):
+        Problem(DOMAIN, (CELLS,), Public(np.ones(6, dtype=bool)))
+    with pytest.raises(ParameterError, match="negative count"):
+        Problem(DOMAIN, (CELLS,), Public(totals=((TOTAL, np.array([-1.0])),)))
+
+
+@pytest.mark.parametrize("method", ["ols", "nnls", "maxfit", "sequential", "reweighted", "pinned", "adaptive"])
+def test_public_facts_hold_exactly_in_every_method(method: str) -> None:
+    zeros = np.array([True, False, False, False, False, False])
+    ages = (Marginal(("age",)), np.array([4.0, 0.0, 9.0]))
+    problem = Problem(DOMAIN, (CELLS, Measured(TOTAL, np.array([10.0]), LAW)), Public(zeros, (ages,)))
+    cells = fit(problem, method).cells  # type: ignore[arg-type]
+    assert cells[0] == 0
+    assert ages[0].answer(DOMAIN, cells) == pytest.approx(ages[1], abs=1e-7)
+
+
+@pytest.mark.parametrize("method", ["ols", "nnls", "maxfit", "sequential", "reweighted", "pinned", "adaptive"])
+@pytest.mark.parametrize(
+    ("public", "words"),
+    [
+        (
+            Public(totals=((TOTAL, np.array([10.0])), (Marginal(("sex",)), np.array([5.0, 6.0])))),
+            "the public totals contradict each other",
+        ),
+        (
+            Public(
+                np.array([True, True, False, False, False, False]),
+                ((Marginal(("age",)), np.array([1.0, 2.0, 3.0])),),
+            ),
+            "every cell is a structural zero",
+        ),
+        (
+            Public(
+                np.array([True, False, True, False, False, False]),
+                ((Marginal(("age",)), np.array([4.0, 4.0, 1.0])), (Marginal(("sex",)), np.array([3.0, 6.0]))),
+            ),
+            "the public totals contradict each other",
+        ),
+    ],
+)
+def test_contradictory_totals_are_refused_by_every_method(method: str, public: Public, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        fit(Problem(DOMAIN, (CELLS,), public), method)  # type: ignore[arg-type]
+
+
+def test_again_keeps_queries_and_laws() -> None:
+    problem = Problem(DOMAIN, (CELLS,))
+    other = problem.again([np.ones(6)])
+    assert other.measured[0].law is LAW
+    assert nnls(other).cells == pytest.approx(np.ones(6))
+
+
+def test_unknown_methods_and_stray_arguments_are_refused() -> None:
+    problem = Problem(DOMAIN, (CELLS,))
+    with pytest.raises(ParameterError, match="there is no method 'magic'; there are auto, ols"):
+        fit(problem, "magic")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="priorities are for sequential"):
+        fit(problem, "nnls", priority=[[0]])
+    with pytest.raises(ParameterError, match="pins are for pinned"):
+        fit(problem, "nnls", pins=[Marginal(("age",))])
