@@ -240,6 +240,13 @@ def test_a_wrong_type_is_named(tmp_path: Path, change: dict[str, Any], words: tu
     refused(policy(tmp_path, {"person": "p.parquet"}), *words, "change one of them")
 
 
+def test_text_that_is_not_utf8_is_found_before_anything_is_charged(tmp_path: Path) -> None:
+    raw = pa.array([b"ok", b"\xff\xfe canary-77af", b"x"], pa.binary())
+    broken = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    pq.write_table(people(note=broken), tmp_path / "p.parquet")
+    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds text that is not UTF-8, or is damaged")
+
+
 def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "p.parquet")
     rules = policy(tmp_path, {"person": "p.parquet"})

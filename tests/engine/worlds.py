@@ -48,7 +48,8 @@ _TYPES: dict[str, Any] = {
     "kids": pa.int32(), "member": pa.bool_(), "age": pa.int64(), "income": pa.float64(), "fee": pa.decimal128(9, 3),
     "level": pa.int16(), "born": pa.date32(), "seen": pa.timestamp("us"), "job": pa.string(), "cost": pa.float64(),
     "kind": pa.string(), "day": pa.date32(), "ward": pa.string(), "units": pa.uint64(), "price": pa.float32(),
-    "size": pa.int64(), "tag": pa.string(), "weight": pa.float64(), "town": pa.string(),
+    "size": pa.int64(), "tag": pa.string(), "weight": pa.float64(), "town": pa.string(), "steps": pa.int64(),
+    "since": pa.date32(), "mark": pa.string(),
 }  # fmt: skip
 
 
@@ -74,7 +75,11 @@ def _policy(unit: str, tables: Mapping[str, Any], version: str = "1") -> Policy:
     )
 
 
-_PUBLIC: dict[str, Any] = {"area": {"public": True}, "label": {"public": True}}
+_PUBLIC: dict[str, Any] = {
+    "area": {"public": True},
+    "label": {"public": True},
+    "scale": {"public": True, "columns": {"level": {"range": [-20, 60], "grain": 20}}},
+}
 _CHAIN: dict[str, Any] = {
     "visit": {"references": {"pid": "person.pid"}, "at_most": {"rows": 4, "groups": 2}, "columns": _VISIT_COLUMNS},
     "item": {
@@ -110,6 +115,9 @@ _ROW_SOURCES = (
         ("person", "area", "label"),
     ),
     ("person LEFT JOIN label ON person.region = label.region AND person.kids = label.kids", ("person", "label")),
+    ("person JOIN scale ON person.level = scale.level", ("person", "scale")),
+    ("person JOIN scale ON person.age = scale.steps", ("person", "scale")),
+    ("person LEFT JOIN scale ON person.born = scale.since", ("person", "scale")),
 )
 _KEY_SOURCES = (
     ("person", ("person",)),
@@ -129,6 +137,7 @@ _KEY_SOURCES = (
     ("item JOIN label ON item.kind = label.kind", ("item", "label")),
     ("area JOIN person ON area.region = person.region", ("area", "person")),
     ("person LEFT JOIN visit USING (pid) LEFT JOIN label ON visit.kind = label.kind", ("person", "visit", "label")),
+    ("visit JOIN person USING (pid) JOIN scale ON person.level = scale.level", ("visit", "scale")),
 )
 _INNER_SOURCES = (
     ("(SELECT pid, SUM(cost) AS t0, COUNT(*) AS t1 FROM visit GROUP BY pid) AS t", ("t",)),
@@ -206,7 +215,16 @@ def public_tables(rng: Random) -> Tables:
         }
         for tag in ("l1", "l2", "l3", "l4", "l5")[: rng.randint(2, 5)]
     ]
-    return {"area": area, "label": label}
+    scale = [
+        {
+            "level": rng.choice([-35, -30, -11, -10, 5, 9, 10, 31, 70, 99, None]),
+            "steps": rng.choice([0, 17, 30, 115, 116, None]),
+            "since": rng.choice([date(1990, 1, 1), date(1990, 2, 2), date(2200, 1, 1), None]),
+            "mark": mark,
+        }
+        for mark in ("m1", "m2", "m3", "m4", "m5", "m6")
+    ]
+    return {"area": area, "label": label, "scale": scale}
 
 
 def row_of(world: World, table: str, rng: Random) -> dict[str, Any]:
@@ -284,7 +302,7 @@ def frames(tables: Tables, policy: Policy, rng: Random | None = None) -> dict[st
     result = {}
     for name, rows in tables.items():
         table = policy.tables[name]
-        columns = list(table.columns) or sorted({column for row in rows for column in row})
+        columns = sorted({column for row in rows for column in row}) if table.public else list(table.columns)
         ordered = list(rows)
         if rng is not None:
             rng.shuffle(ordered)
@@ -329,8 +347,12 @@ class Asker:
 
     def _add(self, world: World, alias: str, table: str) -> None:
         declared: Mapping[str, Any] = world.policy.tables[table].columns
-        if table in ("area", "label"):
-            names = {"area": {"town": "category", "weight": "number"}, "label": {"tag": "category", "kids": "category"}}
+        if table in ("area", "label", "scale"):
+            names = {
+                "area": {"town": "category", "weight": "number"},
+                "label": {"tag": "category", "kids": "category"},
+                "scale": {"mark": "category", "level": "number"},
+            }
             for column, kind in names[table].items():
                 self.columns[kind].append(f"{alias}.{column}")
             return

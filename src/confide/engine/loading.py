@@ -65,6 +65,7 @@ class Loader:
             case File(paths=paths):
                 self._same_schemas(table, source)
                 self._stored(table, source, f"read_parquet([{', '.join(map(text, paths))}])", "VIEW")
+                self._check_texts(table, source)
             case Attached(path=path):
                 self._stored(table, source, f"{aliases[path]}.main.{name(table.name)}", "VIEW")
 
@@ -132,6 +133,16 @@ class Loader:
 
     def _schema(self, source: Source, origin: str) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
+
+    def _check_texts(self, table: Table, source: File) -> None:
+        """Read every text once: one that is not UTF-8 would fail the questions that meet it, after their charge."""
+        labels = [
+            label for (owner, label), kept in self.storages.items() if owner == table.name and kept.kind == "text"
+        ]
+        if labels:
+            read = " OR ".join(f"HASH({name(label)}) = 0" for label in labels)
+            complaint = f"{source.label} holds text that is not UTF-8, or is damaged"
+            self._try(f"SELECT COUNT(*) FROM {name(table.name)} WHERE {read}", complaint)
 
     def _same_schemas(self, table: Table, source: File) -> None:
         """Every part of a folder holds the policy's columns in one type; a part that does not would fail when read."""
