@@ -8,11 +8,14 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _ctrl_c_as_it_was() -> Iterator[None]:
-    """A command that ends stops listening to Ctrl-C; the tests that run after it in the same process do not."""
+def _ctrl_c_as_in_a_terminal() -> Iterator[None]:
+    """Ctrl-C interrupts, as it does in a terminal, for each test and for the processes it starts.
+
+    A shell starts what runs in the background with Ctrl-C ignored, and a command of ours that has ended ignores it too.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
