@@ -352,7 +352,7 @@ def test_a_release_of_a_sum(name, relation):
 @pytest.mark.parametrize("name", sorted(SUMMERS))
 def test_audit_a_release_of_a_sum_or_mean(name, make, relation):
     plan = make((0, 4), Fraction(2), 0.9, relation, mechanism=name)
-    assert not _whole(plan, relation, LONG // 50, iter([KernelRandomness()] * 2)).violated
+    assert not _whole(plan, relation, LONG // 200, iter([KernelRandomness()] * 2)).violated
 
 
 def test_a_release_that_costs_more_than_it_states_is_caught():
