@@ -24,6 +24,7 @@ from confide.release.statistics import measure_statistic
 from confide.release.table import Table
 
 _LONGEST_PURPOSE = 4_000
+_MOST_QUESTIONS = 100
 
 
 class Session:
@@ -43,6 +44,8 @@ class Session:
         self.ledger_path = ledger_path
         self._engine = engine
         self._ledger = ledger
+        # What is planned is usually asked next, and public facts do not change while a session is open.
+        self._questions: dict[tuple[str, str, str, str], Question] = {}
         self._randomness = randomness if randomness is not None else KernelRandomness()
         if not self._randomness.kernel and ledger.durable:
             raise LedgerError("test noise protects nobody, so it never charges a durable ledger; use confide.testing")
@@ -177,7 +180,16 @@ class Session:
     ) -> Question:
         if not isinstance(mechanism, str) and not isinstance(mechanism, Mapping):
             raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
-        return bind(sql, self.policy, self._engine, _bounds(bounds), dialect, mechanism)
+        limits = _bounds(bounds)
+        if not isinstance(sql, str):
+            return bind(sql, self.policy, self._engine, limits, dialect, mechanism)
+        key = (sql, dialect, repr(sorted(limits.items())), mechanism if isinstance(mechanism, str) else repr(mechanism))
+        if key not in self._questions:
+            question = bind(sql, self.policy, self._engine, limits, dialect, mechanism)
+            if len(self._questions) >= _MOST_QUESTIONS:
+                self._questions.clear()
+            self._questions[key] = question
+        return self._questions[key]
 
     def _key(self, question: Question, epsilon: Fraction, confidence: float, split: Mapping[str, Fraction]) -> str:
         """The same question on the same data with the same parameters by the same analyst has the same key."""
