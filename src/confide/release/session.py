@@ -181,7 +181,7 @@ class Session:
         if not isinstance(mechanism, str) and not isinstance(mechanism, Mapping):
             raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
         limits = _bounds(bounds)
-        if not isinstance(sql, str):
+        if type(sql) is not str:
             return bind(sql, self.policy, self._engine, limits, dialect, mechanism)
         key = (sql, dialect, repr(sorted(limits.items())), mechanism if isinstance(mechanism, str) else repr(mechanism))
         if key not in self._questions:
