@@ -122,7 +122,11 @@ def _plain(naive: Naive) -> EngineKind:
     return EngineKind(lambda policy, tables: PlainEngine(policy, tables, naive))
 
 
-SLOW = {"a_unit_of_a_hundred_thousand_rows_is_cut", "every_question_reads_as_the_plain_reading"}
+SLOW = {
+    "a_unit_of_a_hundred_thousand_rows_is_cut",
+    "every_question_reads_as_the_plain_reading",
+    "neighbours_differ_by_no_more_than_the_sensitivity",
+}
 
 
 @pytest.mark.parametrize(

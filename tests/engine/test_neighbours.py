@@ -140,7 +140,7 @@ def pairs(
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(5))
 def test_one_unit_changes_no_measure_by_more_than_its_sensitivity(name: str, seed: int) -> None:
     findings = pairs(WORLDS[name], seed, 10)
     assert not findings.violations, findings.violations
@@ -148,7 +148,7 @@ def test_one_unit_changes_no_measure_by_more_than_its_sensitivity(name: str, see
 
 @pytest.mark.audit
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.parametrize("seed", range(5000, 5400))
+@pytest.mark.parametrize("seed", range(5000, 5150))
 def test_one_unit_changes_no_measure_by_more_than_its_sensitivity_at_length(name: str, seed: int) -> None:
     findings = pairs(WORLDS[name], seed, 25)
     assert not findings.violations, findings.violations
@@ -204,7 +204,7 @@ def test_a_careless_engine_is_caught(naive: Naive) -> None:
 
 def test_the_plain_reading_itself_passes() -> None:
     for name, world in WORLDS.items():
-        for seed in range(4):
+        for seed in range(2):
             assert not pairs(world, seed, 10, _reference(Naive())).violations, name
 
 
@@ -245,7 +245,7 @@ def _ask(world: World, tables: Tables, source: Any, question: Question, evaluato
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_order_of_rows_changes_nothing(name: str, seed: int) -> None:
     assert not orders(WORLDS[name], seed, 3)
 

@@ -4,18 +4,18 @@ import time
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.query.comparison import matches
 
-CONNECTION = duckdb.connect()
 
-
+@settings(deadline=None, max_examples=60)
 @given(st.text("ab%_", max_size=6), st.text("abAB", max_size=6), st.booleans())
 def test_like_is_the_databases_like(pattern: str, value: str, ignore_case: bool) -> None:
     word = "ILIKE" if ignore_case else "LIKE"
-    row = CONNECTION.execute(f"SELECT ? {word} ?", [value, pattern]).fetchone()
+    with duckdb.connect() as connection:
+        row = connection.execute(f"SELECT ? {word} ?", [value, pattern]).fetchone()
     assert row is not None
     assert matches(pattern, value, ignore_case) == row[0]
 
