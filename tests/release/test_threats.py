@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -46,9 +47,13 @@ class Watching:
         return getattr(self.inner, name)
 
 
+def read_through(session: Session, engine: Any) -> None:
+    session._holdings = replace(session._holdings, engine=engine)
+
+
 def test_charge_before_read(session: Session) -> None:
-    engine = Watching(session._engine, lambda: session.budget.spent)
-    session._engine = engine  # type: ignore[assignment]
+    engine = Watching(session._holdings.engine, lambda: session.budget.spent)
+    read_through(session, engine)
     session.sql(SQL, epsilon="0.25")
     assert engine.reads == [0.25]
     session.plan(SQL, epsilon=1)
@@ -61,12 +66,12 @@ def test_charge_before_read(session: Session) -> None:
 def test_whatever_happens_during_a_read_the_charge_stands_and_is_paid_once(
     session: Session, failure: BaseException
 ) -> None:
-    engine = session._engine
-    session._engine = Watching(engine, lambda: None, failure)  # type: ignore[assignment]
+    engine = session._holdings.engine
+    read_through(session, Watching(engine, lambda: None, failure))
     with pytest.raises(type(failure)):
         session.sql(SQL, epsilon=1)
     assert session.budget.spent == 1
-    session._engine = engine
+    read_through(session, engine)
     session.sql(SQL, epsilon=1)
     assert session.budget.spent == 1
 

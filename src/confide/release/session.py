@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,16 +13,17 @@ from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Measurement, Randomness
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
-from confide.privacy.budget import fits, in_currency
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
 from confide.query import Question, bind
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.cost import BudgetState, Cost, budget_state
+from confide.release.holdings import Holdings, Release
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
 
-_LONGEST_PURPOSE = 4_000
 _MOST_QUESTIONS = 100
 
 
@@ -42,13 +42,12 @@ class Session:
         self.policy = policy
         self.analyst = analyst
         self.ledger_path = ledger_path
-        self._engine = engine
-        self._ledger = ledger
         # What is planned is usually asked next, and public facts do not change while a session is open.
         self._questions: dict[tuple[str, str, str, str], Question] = {}
-        self._randomness = randomness if randomness is not None else KernelRandomness()
-        if not self._randomness.kernel and ledger.durable:
+        source = randomness if randomness is not None else KernelRandomness()
+        if not source.kernel and ledger.durable:
             raise LedgerError("test noise protects nobody, so it never charges a durable ledger; use confide.testing")
+        self._holdings = Holdings(policy, engine, ledger, source, analyst)
 
     # --- free ---------------------------------------------------------------------------------------------------------
 
@@ -77,7 +76,7 @@ class Session:
         level = _confidence(confidence)
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
-        predicted = forecast(question, self.policy, level, _split(split), rows, self._ledger.budget)
+        predicted = forecast(question, self.policy, level, _split(split), rows, self._holdings.ledger.budget)
         notes = list(predicted.notes)
         if within is not None:
             exact = predicted.smallest_epsilon(within)
@@ -85,7 +84,7 @@ class Session:
         elif epsilon is not None:
             exact = _epsilon(epsilon)
         else:
-            exact = self._ledger.budget.epsilon / 10
+            exact = self._holdings.ledger.budget.epsilon / 10
             notes.append("no epsilon was given: a tenth of the whole budget is shown")
         columns, allocation = predicted.at(exact)
         return Plan(
@@ -96,7 +95,7 @@ class Session:
             groups=group_count(question),
             unit=question.unit,
             neighbours=question.neighbours,
-            affordable=self._affordable(allocation),
+            affordable=self._holdings.affordable(allocation.loss),
             budget=self.budget,
             notes=tuple(notes),
         )
@@ -104,7 +103,7 @@ class Session:
     @property
     def budget(self) -> BudgetState:
         """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
-        return budget_state(self._ledger, self.analyst)
+        return budget_state(self._holdings.ledger, self.analyst)
 
     # --- paid ---------------------------------------------------------------------------------------------------------
 
@@ -123,16 +122,19 @@ class Session:
         question = self._bind(sql, bounds, dialect, mechanism)
         exact, level, shares = _epsilon(epsilon), _confidence(confidence), _split(split)
         key = self._key(question, exact, level, shares)
-        stored = self._ledger.answer(key)
-        if stored is None:
-            allocation = allocate(
-                question, self._ledger.budget, exact, level, shares, expected_rows(question, self.policy)
-            )
-            charge = self._ledger.charge(allocation.loss, f"sql: {sql.strip()[:_LONGEST_PURPOSE]}", key, self.analyst)
-            exact_cells = self._engine.evaluate(question.summary, charge, self._ledger.secret)
-            answer = self._release(question, exact_cells, allocation, exact, level)
-            stored = self._ledger.store(charge, answer.to_bytes())
-        return Answer.from_bytes(stored)
+
+        def prepare() -> tuple[PrivacyLoss, Release]:
+            ledger = self._holdings.ledger
+            expected = expected_rows(question, self.policy)
+            allocation = allocate(question, ledger.budget, exact, level, shares, expected)
+
+            def release(charge: Charge) -> bytes:
+                cells = self._holdings.engine.evaluate(question.summary, charge, ledger.secret)
+                return self._release(question, cells, allocation, exact, level).to_bytes()
+
+            return allocation.loss, release
+
+        return Answer.from_bytes(self._holdings.once(key, f"sql: {sql.strip()}", prepare))
 
     def _release(
         self, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
@@ -143,18 +145,18 @@ class Session:
         if allocation.keys is not None:
             assert question.threshold is not None
             units = _combine(question.threshold.terms, cells)
-            shown = allocation.keys.release(units, self._randomness).places
+            shown = allocation.keys.release(units, self._holdings.randomness).places
             keys = tuple(keys[place] for place in shown)
             cells = tuple(cell[shown] for cell in cells)
             tallies = tuple(tuple(groups[place] for place in shown) for groups in tallies)
             notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
         measurements: list[Measurement] = [
-            mechanism.measure(_combine(measure.terms, cells), self._randomness)
+            mechanism.measure(_combine(measure.terms, cells), self._holdings.randomness)
             for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
         ]
         names = [mechanism.name for mechanism in allocation.mechanisms]
         statistics = [
-            (plan, measure_statistic(plan, statistic, tallies[statistic.tally], self._randomness))
+            (plan, measure_statistic(plan, statistic, tallies[statistic.tally], self._holdings.randomness))
             for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
         ]
         table = Table(question, keys, measurements, names, confidence, statistics)
@@ -166,7 +168,7 @@ class Session:
             neighbours=question.neighbours,
             question=question.fingerprint,
             notes=tuple(notes),
-            test_noise=not self._randomness.kernel,
+            test_noise=not self._holdings.randomness.kernel,
         )
 
     # --- pieces -------------------------------------------------------------------------------------------------------
@@ -182,44 +184,22 @@ class Session:
             raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
         limits = _bounds(bounds)
         if type(sql) is not str:
-            return bind(sql, self.policy, self._engine, limits, dialect, mechanism)
+            return bind(sql, self.policy, self._holdings.engine, limits, dialect, mechanism)
         key = (sql, dialect, repr(sorted(limits.items())), mechanism if isinstance(mechanism, str) else repr(mechanism))
         if key not in self._questions:
-            question = bind(sql, self.policy, self._engine, limits, dialect, mechanism)
+            question = bind(sql, self.policy, self._holdings.engine, limits, dialect, mechanism)
             if len(self._questions) >= _MOST_QUESTIONS:
                 self._questions.clear()
             self._questions[key] = question
         return self._questions[key]
 
     def _key(self, question: Question, epsilon: Fraction, confidence: float, split: Mapping[str, Fraction]) -> str:
-        """The same question on the same data with the same parameters by the same analyst has the same key."""
-        parts = (
-            "sql",
-            question.fingerprint,
-            self.policy.facts_fingerprint,
-            self._engine.version,
-            str(epsilon),
-            repr(confidence),
-            repr(sorted((name, str(share)) for name, share in split.items())),
-            self.analyst,
-        )
-        return sha256("\x1f".join(parts).encode()).hexdigest()
-
-    def _own_cap(self) -> Fraction | None:
-        caps = self._ledger.caps
-        return caps.get(self.analyst, caps.get("*"))
-
-    def _affordable(self, allocation: Allocation) -> bool:
-        ledger = self._ledger
-        cost = in_currency(allocation.loss, ledger.cap)
-        own = self._own_cap()
-        if own is not None and not fits(ledger.spent(self.analyst), cost, ledger.budget.cap_of(own)):
-            return False
-        return fits(ledger.spent(), cost, ledger.cap)
+        shares = repr(sorted((name, str(share)) for name, share in split.items()))
+        return self._holdings.key("sql", question.fingerprint, str(epsilon), repr(confidence), shares)
 
     def close(self) -> None:
-        self._engine.close()
-        self._ledger.close()
+        self._holdings.engine.close()
+        self._holdings.ledger.close()
 
     def __enter__(self) -> Self:
         return self
