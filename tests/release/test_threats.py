@@ -181,9 +181,9 @@ def test_a_key_that_one_unit_holds_is_never_shown(tmp_path: Path) -> None:
     for run in range(50):
         shown = opened.sql("SELECT town, COUNT(*) AS n FROM person GROUP BY town", epsilon=5 + Fraction(run, 100))
         assert "Lonely" not in shown.keys[0].values
-    exact = opened._engine.evaluate(
+    exact = opened._holdings.engine.evaluate(
         _summary(opened, "SELECT town, COUNT(*) AS n FROM person GROUP BY town"),
-        Charge(1, "k", opened._ledger.spent(), "p", "", "l"),
+        Charge(1, "k", opened._holdings.ledger.spent(), "p", "", "l"),
         b"s",
     )
     assert ("Lonely",) in (exact.keys or ())
