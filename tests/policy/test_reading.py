@@ -195,7 +195,7 @@ def test_an_empty_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("- a\n- b\n", "a list"), ("just words\n", "the text 'just words'"), ("\n3\n", "3")]
+    ("text", "found"), [("- a\n- b\n", "a list"), ("name,ssn\nAlice,123\n", "other text"), ("\n3\n", "other text")]
 )
 def test_a_text_that_is_no_mapping(text: str, found: str) -> None:
     problem = only_problem(lambda: load(text))

@@ -8,7 +8,7 @@ from confide.errors import ParameterError
 from confide.policy.column import ROWS_LIMIT, Column, Identifier
 from confide.policy.column_reading import read_column
 from confide.policy.findings import Findings
-from confide.policy.node import Block, Leaf, Node
+from confide.policy.node import Block, Leaf, Listing, Node
 from confide.policy.scalar import BLANK, read_flag, read_number, read_whole, say
 from confide.policy.spelling import Path, nearest
 from confide.policy.structure import ROW_HAS_NO_BOUNDS, meant_unit, structure_faults
@@ -42,7 +42,9 @@ def read_parts(root: Node | None, findings: Findings) -> Parts:
     """Read a whole policy."""
     parts = Parts()
     if not isinstance(root, Block):
-        found = "nothing" if root is None or (isinstance(root, Leaf) and root.value is None) else say(root)
+        # A file that is no policy may be the data themselves, so its words are not repeated.
+        found = "other text" if isinstance(root, Leaf) and root.value is not None else "nothing"
+        found = say(root) if isinstance(root, Listing) else found
         findings.add((), f"a policy is a mapping of keys, found {found}", f"start with the keys {', '.join(KEYS[:6])}")
         return parts
     unclear: set[Path] = set()  # tables of which too little could be read to say whose rows they hold
