@@ -1,0 +1,125 @@
+"""What every engine that speaks SQL shares: summaries against a charge, and facts of public tables."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+
+from confide.engine.arrange import arrange, arrange_tally
+from confide.engine.protocol import Exact
+from confide.engine.public import infer_column, most_rows
+from confide.engine.row_sql import Storages
+from confide.engine.running import Columns, Rows
+from confide.engine.sql import SummaryWriter
+from confide.errors import EngineError
+from confide.policy import Column, Policy
+from confide.privacy.charge import Charge
+from confide.query.tree import Field, Join, Relation, Scan, Summary
+
+_LOG = logging.getLogger(__name__)
+
+
+class SqlEngine(ABC):
+    """One policy's tables behind statements that are written as DuckDB's; an engine of another dialect translates them.
+
+    A subclass sets `_policy` and `_storages`, and runs statements.
+    """
+
+    _policy: Policy
+    _storages: Storages
+
+    def __init__(self) -> None:
+        self._public: dict[str, Mapping[str, Column]] = {}
+        self._multiplicities: dict[tuple[str, tuple[Column, ...]], int] = {}
+
+    @abstractmethod
+    def _rows(self, statement: str) -> Rows:
+        """The rows of a statement."""
+
+    @abstractmethod
+    def _columns(self, statement: str) -> Columns:
+        """The columns of a statement as arrays: for results too long for rows of Python."""
+
+    @abstractmethod
+    def _unchanged(self) -> bool:
+        """Whether the data are still those that were opened."""
+
+    @abstractmethod
+    def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
+        """The columns of a public table, those that the policy describes with their description."""
+
+    # --- private reads ------------------------------------------------------------------------------------------------
+
+    def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
+        """Exact integers out: one statement for cells, one per tally. Whatever fails, fails with the same words."""
+        if not isinstance(charge, Charge):
+            raise TypeError("private rows are read against a charge of the ledger")
+        reason = "the data changed since they were opened"
+        try:
+            exact = self._exact(summary, secret)
+            if self._unchanged():
+                return exact
+        except Exception as error:
+            reason = type(error).__name__
+        # Raised outside of the handler, so that the database's words do not travel along as its context.
+        _LOG.error("a statement failed: %s", reason)
+        raise EngineError
+
+    def _exact(self, summary: Summary, secret: bytes) -> Exact:
+        writer = SummaryWriter(summary, self._storages, secret)
+        bounding = not self._bounded_anyway(summary)
+        # Keys of undeclared domain always come with a cell that counts their units.
+        rows = self._rows(writer.statement(bounding)) if summary.cells else []
+        exact = arrange(rows, summary)
+        tallies = tuple(
+            arrange_tally(self._columns(writer.tally_statement(tally, bounding)), summary, exact.keys)
+            for tally in summary.tallies
+        )
+        return replace(exact, tallies=tallies)
+
+    def _bounded_anyway(self, summary: Summary) -> bool:
+        """Whether no unit can have more rows than its bound: then bounding changes nothing and is left out."""
+        bound = summary.bound
+        if bound is None:
+            return True
+        few = bound.groups if summary.keys else bound.rows
+        return self._most_rows(summary.relation, bound.unit, few) <= few
+
+    def _most_rows(self, relation: Relation, unit: Field, enough: int) -> int:
+        """At least the most rows one unit has in a relation; more than `enough` says nothing else."""
+        joins = []
+        while isinstance(relation, Join):
+            joins.append(relation)
+            relation = relation.left
+        if not isinstance(relation, Scan) or relation.source != unit.source:
+            return enough + 1
+        most = self._most(relation.table, (unit.column,))
+        for join in reversed(joins):
+            if most > enough:
+                break
+            most *= max(1, self._most(join.right.table, tuple(right.column for _, right in join.on)))
+        return most
+
+    def _most(self, table: str, columns: tuple[Column, ...]) -> int:
+        key = (table, columns)
+        if key not in self._multiplicities:
+            self._multiplicities[key] = most_rows(self._rows, self._storages, table, columns)
+        return self._multiplicities[key]
+
+    # --- public facts -------------------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        if not self._policy.tables[table].public:
+            return self._policy.tables[table].columns
+        if table not in self._public:
+            self._public[table] = {
+                label: column or infer_column(self._rows, table, label, self._storages[table, label])
+                for label, column in self._public_descriptions(table).items()
+            }
+        return self._public[table]
+
+    def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
+        if not self._policy.tables[table].public:
+            raise ValueError(f"{table} is private: how often its values repeat is not told")
+        known = self.columns(table)
+        return self._most(table, tuple(known[column] for column in columns))
