@@ -8,7 +8,7 @@ from tests.fit import oracle
 from tests.fit.strategies import problems
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(problems())
 def test_no_table_fits_better(problem: Problem) -> None:
     fit = nnls(problem)
@@ -20,19 +20,25 @@ def test_no_table_fits_better(problem: Problem) -> None:
     assert oracle.value(problem, fit.cells) <= best + 1e-6 * max(1.0, best)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(problems(public=False))
 def test_optimality_conditions_hold(problem: Problem) -> None:
-    """The gradient is not negative anywhere, and zero wherever a cell is positive."""
+    """The gradient is not negative anywhere, and zero wherever a cell is positive.
+
+    Both as far as the certified distance d says: moving one cell with curvature h gains at most d²/2, so no slope is
+    below -d√h, and none where there is a count x to take away is above max(d√h, d²/x).
+    """
     fit = nnls(problem)
     rows, answers, weights = oracle.stacked(problem)
     gradient = rows.T @ (weights * (rows @ fit.cells - answers))
-    size = (np.abs(rows).T @ (weights * (np.abs(answers) + 1))).max()
-    assert gradient.min() >= -1e-4 * size
-    assert np.abs(gradient[fit.cells > 1e-3]).max(initial=0) <= 1e-4 * size
+    distance = min(fit.certificate.distance, 1e-3)  # no certificate is found where queries subtract
+    slope = distance * np.sqrt(weights @ rows**2) + 1e-12
+    filled = fit.cells > 0
+    assert (gradient >= -slope).all()
+    assert (gradient[filled] <= np.maximum(slope[filled], distance**2 / fit.cells[filled])).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(problems(only_marginals=True))
 def test_the_certificate_is_small(problem: Problem) -> None:
     fit = nnls(problem)

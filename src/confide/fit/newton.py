@@ -5,6 +5,7 @@ there are few variables however many cells there are, and Newton's steps end aft
 1993). The cells of every iterate are within their bounds exactly; what converges is that the answers fit the cells.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,8 @@ from confide.fit.program import Program
 
 MOST_STEPS: Final = 300
 MOST_PRODUCTS: Final = 400  # of conjugate gradients, for one Newton step
+FORCING: Final = 0.05  # what is left of the right-hand side of a linear system
+FEW: Final = 0.4  # of the cells: if fewer are free, their columns are gathered into a sparse matrix
 RIDGE: Final = (1e-12, 1e-4)
 
 
@@ -51,7 +54,7 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
         inside = (answers > program.low) & (answers < program.high)
         ridge = float(np.clip(1e-2 * residual / scale, *RIDGE)) * whole
         diagonal = np.where(inside, give, 0.0) + ridge
-        direction = _direction(program, gradient, free, diagonal, residual / scale)
+        direction = _direction(program, gradient, free, diagonal)
         change = rows.spread(direction)
         length = _length(program, give, multipliers, spread, direction, change)
         multipliers = multipliers + length * direction
@@ -59,7 +62,7 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
     return best
 
 
-def _direction(program: Program, gradient: Floats, free: Mask, diagonal: Floats, progress: float) -> Floats:
+def _direction(program: Program, gradient: Floats, free: Mask, diagonal: Floats) -> Floats:
     """Solves (diagonal + rows · free/pull · rowsᵀ) direction = −gradient."""
     if (dense := program.rows.dense) is not None:
         part = dense[:, free]
@@ -70,21 +73,35 @@ def _direction(program: Program, gradient: Floats, free: Mask, diagonal: Floats,
             return np.asarray(lapack.dpotrs(factor, -gradient, lower=1)[0])
         return -gradient / (system.diagonal() + diagonal)  # unreachable but for rounding: a step along the gradient
     loose = np.where(free, 1 / program.pull, 0.0)
-    return _conjugate_gradients(program, -gradient, loose, diagonal, min(0.2, max(1e-6, progress)))
+    scaling = 1 / (diagonal + program.rows.squares(loose))
+    product = _product(program, free, loose)
+    return _conjugate_gradients(product, -gradient, diagonal, scaling)
 
 
-def _conjugate_gradients(program: Program, right: Floats, loose: Floats, diagonal: Floats, relative: float) -> Floats:
+def _product(program: Program, free: Mask, loose: Floats) -> Callable[[Floats], Floats]:
+    """Multiplies by rows · free/pull · rowsᵀ, on the free cells alone where these are few."""
     rows = program.rows
-    scaling = 1 / (diagonal + rows.squares(loose))
+    some = np.flatnonzero(free)
+    columns = rows.columns(some) if len(some) < FEW * len(free) else None
+    if columns is None:
+        return lambda values: rows.answer(loose * rows.spread(values))
+    across, scale = columns.T, loose[some]
+    return lambda values: np.asarray(columns @ (scale * (across @ values)))
+
+
+def _conjugate_gradients(
+    multiply: Callable[[Floats], Floats], right: Floats, diagonal: Floats, scaling: Floats
+) -> Floats:
+    """To a part of the right-hand side only: the next Newton step sees the rest."""
     solution = np.zeros(len(right))
     rest = right.copy()
     scaled = scaling * rest
     direction = scaled.copy()
     size = start = float(rest @ scaled)
     for _ in range(MOST_PRODUCTS):
-        if size <= relative**2 * start:
+        if size <= FORCING**2 * start:
             break
-        product = diagonal * direction + rows.answer(loose * rows.spread(direction))
+        product = diagonal * direction + multiply(direction)
         length = size / float(direction @ product)
         solution += length * direction
         rest -= length * product

@@ -21,6 +21,7 @@ NARROWING: Final = 0.1
 STRENGTHENING: Final = 3.0  # where Newton's method did not arrive
 WEAKEST_PULL: Final = 1e-9
 STILL: Final = 1e-13  # a round that moves no cell by more than this, relative to the largest, ends the search
+FINEST: Final = 1e-2  # of the first round's slack
 ROUGH: Final = 1e-2  # how far answers and cells may be apart in the first round, in standard deviations
 
 
@@ -45,6 +46,7 @@ def minimise(
     pull = FIRST_PULL * curvature(program)
     multipliers, steps = start, 0
     slack = 0.0 if program.rows.dense is not None else ROUGH / math.sqrt(float(program.weight.max(initial=1.0)))
+    finest = slack * FINEST
     best: tuple[Floats, Floats, Certificate] | None = None
     for _ in range(MOST_ROUNDS):
         nearby = replace(
@@ -60,7 +62,7 @@ def minimise(
         if certificate.distance <= distance or steps >= most_steps or moved <= STILL * max(1.0, float(where.max())):
             break
         if point.residual <= max(tolerance, slack):
-            slack *= NARROWING
+            slack = max(slack * NARROWING, finest)
             pull = max(pull * NARROWING, WEAKEST_PULL * curvature(program))
         else:
             pull *= STRENGTHENING

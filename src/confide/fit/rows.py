@@ -6,9 +6,13 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from confide.fit.domain import Domain, Floats
 from confide.fit.group import Group, Marginal, Subtotal
+
+Integers = NDArray[np.int64]
 
 MOST_DENSE: Final = 2_000_000  # entries: 16 MB
 MOST_FACTORED: Final = 1_500  # rows: a Cholesky factor of this size takes a tenth of a second
@@ -60,6 +64,29 @@ class Rows:
             else:
                 flat += group.spread(self.domain, values[place])
         return flat
+
+    def columns(self, cells: Integers) -> sparse.csc_array | None:
+        """The columns of some cells as a sparse matrix; None if groups are other than marginals and their subtotals."""
+        places = np.unravel_index(cells, self.domain.sizes)
+        indices, kept = [], []
+        for group, place in zip(self.groups, self.places, strict=True):
+            marginal = group.group if isinstance(group, Subtotal) else group
+            if not isinstance(marginal, Marginal):
+                return None
+            axes = self.domain.axes(marginal.attributes)
+            label = np.zeros(len(cells), dtype=np.int64)
+            for axis in axes:
+                label = label * self.domain.sizes[axis] + places[axis]
+            if isinstance(group, Subtotal):
+                kept.append(group.members[label])
+                label = np.zeros(len(cells), dtype=np.int64)
+            else:
+                kept.append(np.ones(len(cells), dtype=bool))
+            indices.append(label + place.start)
+        chosen = np.stack(kept, axis=1)
+        starts = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+        flat = np.stack(indices, axis=1)[chosen]
+        return sparse.csc_array((np.ones(len(flat)), flat, starts), shape=(self.count, len(cells)))
 
     def squares(self, cells: Floats) -> Floats:
         """The diagonal of rows · diag(cells) · rowsᵀ."""
