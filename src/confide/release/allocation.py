@@ -71,7 +71,7 @@ def allocate(
     pure = isinstance(cost, PureDP)
     shares = [(cost.epsilon if isinstance(cost, PureDP) else cost.rho) * weight / whole for weight in weights]
     mechanisms = tuple(
-        exact() if not m.l1 else laplace(m.l1, share) if pure else _narrower(m, share, confidence)
+        exact() if not m.l1 else laplace(m.l1, share) if pure else narrower(m, share, confidence)
         for m, share in zip(question.measures, shares, strict=False)
     )
     levels = needed_confidences(all_values(question), confidence)
@@ -100,7 +100,7 @@ def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> Ke
     return key_threshold(question.threshold.l1 // 2, epsilon / 2, delta / (1 + growth))
 
 
-def _narrower(measure: Measure, rho: Fraction, confidence: float) -> Additive:
+def narrower(measure: Measure, rho: Fraction, confidence: float) -> Additive:
     """Both cost ρ at most: Laplace at ε = √(2ρ) is (ε²/2)-zCDP."""
     normal = gaussian(measure.l2_squared, rho)
     double = laplace(measure.l1, root(2 * rho))

@@ -47,7 +47,7 @@ class Table:
         self.evaluator = Evaluator(question.measures, measurements, [estimate for _, estimate in statistics])
         places = keys if keys is not None else list(product(*(range(_size(key)) for key in question.keys)))
         self.groups = len(places)
-        self.keys = [[_spelled(key, place[i]) for place in places] for i, key in enumerate(question.keys)]
+        self.keys = [[spelled(key, place[i]) for place in places] for i, key in enumerate(question.keys)]
         self._estimates: dict[Value, Estimate] = {}
 
     def columns(self) -> tuple[KeyColumn | ValueColumn, ...]:
@@ -63,7 +63,7 @@ class Table:
     def _column(self, column: KeyPlace | ValuePlace, rows: list[int]) -> KeyColumn | ValueColumn:
         if isinstance(column, KeyPlace):
             spelled = self.keys[column.key]
-            return KeyColumn(column.name, _type(self.question.keys[column.key]), tuple(spelled[row] for row in rows))
+            return KeyColumn(column.name, key_type(self.question.keys[column.key]), tuple(spelled[row] for row in rows))
         estimate = self.estimate(column.value)
         values, low, high = (
             tuple(_number(part[row], estimate.whole) for row in rows)
@@ -125,7 +125,7 @@ def _note(estimate: Estimate, rows: list[int]) -> str:
     return f"{wide} of {len(rows)} intervals are the whole range: there may be too few rows, or none"
 
 
-def _spelled(key: Key, place: Any) -> Any:
+def spelled(key: Key, place: Any) -> Any:
     match key:
         case DeclaredKey(values=values):
             return values[place]
@@ -143,7 +143,7 @@ def _whole(key: BinnedKey) -> bool:
     return (grain * key.first).denominator == 1 and (grain * key.width).denominator == 1
 
 
-def _type(key: Key) -> KeyType:
+def key_type(key: Key) -> KeyType:
     match key:
         case DeclaredKey(values=values):
             kinds: dict[type, KeyType] = {str: "text", int: "integer", bool: "boolean"}
