@@ -1,15 +1,16 @@
 """At most `rows` rows and `groups` groups of each unit, the first in an order keyed by a secret.
 
 The order is by a keyed hash of the rows themselves, never by where they stand, and ties are broken by all declared
-columns: what a tie leaves open are rows that no query can tell apart. Units with few rows pass as they are, which is
-what the order would do with them, so only the others pay for being ordered.
+columns: what a tie leaves open are rows that no query can tell apart. The hash is SHA-256 of the values as text, and
+the order of ties is spelled out, so that every engine keeps the same rows. Units with few rows pass as they are, which
+is what the order would do with them, so only the others pay for being ordered.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from confide.engine.syntax import select
+from confide.engine.syntax import cast, select, text
 from confide.query.tree import Bound
 
 Columns = Sequence[tuple[str, str]]
@@ -46,7 +47,7 @@ def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
     if limits_groups:
         rows = _first_groups(rows, relation, bound, secret)
     aliases = [alias for alias, _ in order]
-    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {', '.join([_hash(aliases, secret), *aliases])})"
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, aliases, secret)})"
     parts.append(f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}")
     many = f"SELECT u, COUNT(*) AS n FROM ({counted}) AS w GROUP BY u HAVING COUNT(*) > {few}"
     return f"WITH many AS MATERIALIZED ({many}) {' UNION ALL '.join(parts)}"
@@ -61,7 +62,7 @@ def _rows_of(relation: Bounded, units: str, extra: Columns) -> str:
 def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes) -> str:
     aliases = [alias for alias, _ in relation.keys]
     # The unit is part of the hash, so that not every unit keeps the same groups.
-    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {', '.join([_hash(['u', *aliases], secret), *aliases])})"
+    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {_order(['u', *aliases], aliases, secret)})"
     return f"SELECT * FROM (SELECT *, {ranked} AS gr FROM ({rows}) AS h) AS g WHERE gr <= {bound.groups}"
 
 
@@ -69,7 +70,9 @@ def _outside(unit: str) -> str:
     return f"{unit} NOT IN (SELECT u FROM many)"
 
 
-def _hash(columns: Sequence[str], secret: bytes) -> str:
-    """A 64-bit hash, mixed with the secret and hashed again: without the secret nobody knows the order."""
-    key = int.from_bytes(sha256(b"confide order\x00" + secret).digest()[:8], "big")
-    return f"HASH(XOR(HASH({', '.join(columns)}), {key}::UBIGINT))"
+def _order(hashed: Sequence[str], ties: Sequence[str], secret: bytes) -> str:
+    """By a hash that nobody knows without the secret, then by the columns themselves."""
+    key = sha256(b"confide order\x00" + secret).hexdigest()[:32]
+    # Values that run together in the text only tie, and ties are broken below.
+    texts = ", ".join([text(key), *(cast(column, "VARCHAR") for column in hashed)])
+    return ", ".join(f"{part} NULLS LAST" for part in (f"SHA256(CONCAT_WS(',', {texts}))", *ties))

@@ -1,12 +1,14 @@
 """What an engine is: it turns a bounded summary into exact integers, against a charge."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.engine.row_sql import Storages
+from confide.engine.running import Columns, Rows
 from confide.policy import Column
 from confide.privacy.charge import Charge
 from confide.query.tree import Summary
@@ -30,6 +32,24 @@ class Exact:
     tallies: tuple[tuple[Counts, ...], ...] = ()
 
 
+Facts = TypeVar("Facts", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What an inquiry reads through: statements as DuckDB writes them, and how columns are stored."""
+
+    rows: Callable[[str], Rows]
+    columns: Callable[[str], Columns]
+    storages: Storages
+
+
+class Inquiry(Protocol[Facts]):
+    """A private read that is no summary of groups: what a join or a graph is judged by. Integers come out of it."""
+
+    def read(self, statements: Statements) -> Facts: ...
+
+
 class Engine(Protocol):
     """One data source. `evaluate` reads private rows, and does so only against a charge; public facts are free."""
 
@@ -40,6 +60,10 @@ class Engine(Protocol):
 
     def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
         """Exact integers of a summary; raises nothing but EngineError once rows are read."""
+        ...
+
+    def inquire(self, inquiry: Inquiry[Facts], charge: Charge) -> Facts:
+        """What an inquiry finds; raises nothing but EngineError once rows are read."""
         ...
 
     def columns(self, table: str) -> Mapping[str, Column]:

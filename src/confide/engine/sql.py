@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from confide.engine.bounding import Bounded, bounded_rows
 from confide.engine.row_sql import RowWriter, Storages
 from confide.engine.syntax import NARROW, among, case, cast, clamped, name, select
-from confide.policy import Date, Number
+from confide.policy import Date, Number, Unbounded
+from confide.query.number import unbounded_reading
 from confide.query.tree import (
     Always,
     BinnedKey,
@@ -111,6 +112,8 @@ class SummaryWriter:
 
     def _order(self, field: Field) -> str:
         """A column in the order of a unit's rows: as no query can see more of it, or the order would depend on that."""
+        if isinstance(field.column, Unbounded):
+            return self._rows.number(unbounded_reading(field))
         return self._rows.seen(field) if isinstance(field.column, Number | Date) else self._rows.column(field)
 
     # --- keys and cells -----------------------------------------------------------------------------------------------

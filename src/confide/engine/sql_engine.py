@@ -2,11 +2,12 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from confide.engine.arrange import arrange, arrange_tally
-from confide.engine.protocol import Exact
+from confide.engine.protocol import Exact, Facts, Inquiry, Statements
 from confide.engine.public import infer_column, most_rows
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
@@ -17,6 +18,8 @@ from confide.privacy.charge import Charge
 from confide.query.tree import Field, Join, Relation, Scan, Summary
 
 _LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class SqlEngine(ABC):
@@ -52,13 +55,21 @@ class SqlEngine(ABC):
 
     def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
         """Exact integers out: one statement for cells, one per tally. Whatever fails, fails with the same words."""
+        return self._against(charge, lambda: self._exact(summary, secret))
+
+    def inquire(self, inquiry: Inquiry[Facts], charge: Charge) -> Facts:
+        """What an inquiry finds. Whatever fails, fails with the same words."""
+        statements = Statements(self._rows, self._columns, self._storages)
+        return self._against(charge, lambda: inquiry.read(statements))
+
+    def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
         if not isinstance(charge, Charge):
             raise TypeError("private rows are read against a charge of the ledger")
         reason = "the data changed since they were opened"
         try:
-            exact = self._exact(summary, secret)
+            result = read()
             if self._unchanged():
-                return exact
+                return result
         except Exception as error:
             reason = type(error).__name__
         # Raised outside of the handler, so that the database's words do not travel along as its context.

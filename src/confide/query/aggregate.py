@@ -7,7 +7,6 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Category, Unbounded
-from confide.policy import Number as NumberColumn
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
 from confide.query.comparison import joined
@@ -31,7 +30,7 @@ from confide.query.question import (
 from confide.query.relation import From
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
-from confide.query.tree import Always, Cell, Constant, Field, Predicate, Reading, Span, Tally
+from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span, Tally
 from confide.query.tree import Number as RowNumber
 
 _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
@@ -141,13 +140,11 @@ class Aggregates:
         raise QueryError(_refusal(node))
 
     def _numeric(self, node: exp.Expr) -> tuple[RowNumber, bool]:
-        """A number and whether the policy bounds it; an unbounded column is read within what 62 bits hold."""
+        """A number and whether the policy bounds it."""
         if isinstance(node, exp.Column):
             field = self.scope.field(node)
             if isinstance(field, Field) and isinstance(field.column, Unbounded):
-                grain, most = field.column.grain, INDEX_LIMIT - 1
-                column = NumberColumn(field.name, -most * grain, most * grain, grain)
-                return Reading(Field(field.source, column), Span(-most, most, grain)), False
+                return arithmetic.unbounded_reading(field), False
         return number(node, self.scope), True
 
     def _statistic(

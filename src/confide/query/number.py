@@ -11,6 +11,9 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Literal
 
 from confide.errors import QueryError
+from confide.policy import Number as NumberColumn
+from confide.policy import Unbounded
+from confide.policy.column import INDEX_LIMIT
 from confide.query.tree import (
     Absolute,
     Always,
@@ -18,10 +21,12 @@ from confide.query.tree import (
     Combined,
     Compare,
     Constant,
+    Field,
     FirstKnown,
     Known,
     Number,
     Predicate,
+    Reading,
     Scaled,
     Span,
 )
@@ -32,6 +37,14 @@ WIDEST = 1 << 82
 Operation = Literal["<", "<=", "=", "<>", ">=", ">"]
 _FLIPPED: dict[Operation, Operation] = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
 _HOLDS = {"<": lt, "<=": le, "=": eq, "<>": ne, ">=": ge, ">": gt}
+
+
+def unbounded_reading(field: Field) -> Reading:
+    """An unbounded column, within what 62 bits hold."""
+    assert isinstance(field.column, Unbounded)
+    grain, most = field.column.grain, INDEX_LIMIT - 1
+    column = NumberColumn(field.name, -most * grain, most * grain, grain)
+    return Reading(Field(field.source, column), Span(-most, most, grain))
 
 
 def constant(value: Fraction) -> Constant:
