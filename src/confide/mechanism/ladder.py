@@ -1,0 +1,220 @@
+"""The ladder: a count drawn rung by rung, and an interval whose width is paid for.
+
+A ladder of a count Q is a sequence r_0 <= r_1 <= ... with r_0 at least the local sensitivity and r_t(D') <= r_(t+1)(D)
+for neighbours; local sensitivities at distance t are one. A number y between r_0 + ... + r_(t-1) and r_0 + ... + r_t
+away from Q is on rung t + 1, on either side; Q itself is on rung 0. Neighbours move a number by at most one rung (Zhang
+et al. 2015, Theorem 4.2), so a draw with weight exp(-rate × rung) is private.
+
+How far Q can be from the draw is W = r_0 + ... + r_(s-1), but for a chance that depends on how fast rungs grow, which
+is public: `Growth` bounds it for every ladder of its kind. W is private; V = max over k of exp(-αk)(r_k + ... +
+r_(k+s-1)) is at least W, and ln V moves by at most α, so V is released with a little of ε.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Protocol
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.mechanism.additive import Additive, laplace
+from confide.mechanism.exponential import Exponential
+from confide.mechanism.law import SLACK
+from confide.mechanism.randomness import Randomness
+from confide.mechanism.sampler import draw
+from confide.mechanism.tally import Integers
+from confide.privacy.loss import PureDP
+
+SMALLEST_EPSILON: Final = Fraction(1, 1000)
+SCALE_SHARE: Final = Fraction(1, 40)  # of ε, for V
+SMOOTHNESS: Final = Fraction(1, 12)  # α as a share of the ε of V
+SCALE_MISS: Final = 0.4  # of the miss rate, for V; the rest is for the draw
+LOG_STEPS: Final = 64  # ln V is measured in steps of α/64
+REACH: Final = 2**61  # candidates lie within it of zero
+FEWEST: Final = 4
+NEGLIGIBLE: Final = 40.0  # what is beyond the last rung has a chance below exp(-40)
+
+
+class Growth(Protocol):
+    """How fast the rungs of some kind of ladder may grow: a public fact."""
+
+    @property
+    def degree(self) -> int:
+        """exp(-αk) r_k decreases from k = degree / α + 2 on, for every ladder of the kind."""
+
+    @property
+    def floor(self) -> int:
+        """The least that a rung is; smaller ones are raised to it, which keeps a ladder a ladder."""
+
+    def tail(self, rate: float, rungs: int) -> float:
+        """The largest share that rungs from `rungs` on can have of Σ r_j exp(-rate × j)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyGrowth:
+    """Rungs grow by at most `step` each, by at least that in two, and are at least `floor`: triangles.
+
+    The floor is some steps: small ladders would else grow fast, and every ladder's interval would pay for them.
+    """
+
+    step: int
+
+    @property
+    def floor(self) -> int:
+        return FEWEST * self.step
+
+    @property
+    def degree(self) -> int:
+        return 2
+
+    def tail(self, rate: float, rungs: int) -> float:
+        """For r_s = L·step the later rungs are at most L + i steps, the earlier at least max(floor, L - s + j).
+
+        Both sums are linear in L between whole numbers, and from L = s + floor on, so their ratio is largest at one of
+        those or in the limit.
+        """
+        q = math.exp(-rate)
+        places = np.arange(rungs, dtype=np.float64)
+        worst = q**rungs
+        for level in range(FEWEST, FEWEST + rungs + 1):
+            above = q**rungs * (level / (1 - q) + q / (1 - q) ** 2)
+            below = float((np.maximum(FEWEST, level - rungs + places) * q**places).sum())
+            worst = max(worst, above / (above + below))
+        return worst
+
+
+@dataclass(frozen=True, slots=True)
+class PowerGrowth:
+    """Rungs are f(d + j) + c, f(n) a multiple of n(n-1)...(n-power+1), d at least `first`, c not negative: stars.
+
+    The tail is largest for c = 0, or for constant rungs, because f + c mixes the two; and for the smallest d, because
+    f is log-concave, which makes the tail decrease in d.
+    """
+
+    power: int
+
+    @property
+    def first(self) -> int:
+        return FEWEST * max(1, self.power)
+
+    @property
+    def floor(self) -> int:
+        return 1
+
+    @property
+    def degree(self) -> int:
+        return max(1, self.power)
+
+    def tail(self, rate: float, rungs: int) -> float:
+        length = rungs + math.ceil((NEGLIGIBLE + self.power * math.log(rungs + 2)) / rate * 2)
+        places = np.arange(length, dtype=np.float64)
+        weights = np.exp(-rate * places)
+        for step in range(self.power):
+            weights *= self.first + places - step
+        return max(math.exp(-rate * rungs), float(weights[rungs:].sum() / weights.sum())) + math.exp(-NEGLIGIBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Releases a count near the exact one, and a width that the two are rarely further apart than.
+
+    Neighbours: those for which the rungs are a ladder (see above), whatever one unit is.
+    Loss: ε-DP: an exponential mechanism over rungs, Δ = 1 (confidence-intervals 3.3; Zhang et al. 2015), and discrete
+    Laplace noise on ln V, whose sensitivity is α.
+    Interval: always valid for ladders of the stated growth; no union over candidates, whose number plays no role.
+    """
+
+    epsilon: Fraction
+    miss: float
+    growth: Growth
+
+    def __post_init__(self) -> None:
+        if self.epsilon < SMALLEST_EPSILON:
+            raise ParameterError("the mechanism ladder needs an epsilon of at least 0.001; smooth takes less")
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    @property
+    def draw_epsilon(self) -> Fraction:
+        return self.epsilon * (1 - SCALE_SHARE)
+
+    @property
+    def alpha(self) -> Fraction:
+        return self.epsilon * SCALE_SHARE * SMOOTHNESS
+
+    @property
+    def width_rungs(self) -> int:
+        """s: how many rungs hold the draw, but for (1 - SCALE_MISS) of the miss rate."""
+        rate, miss = float(self.draw_epsilon / 2), (1 - SCALE_MISS) * self.miss * (1 - SLACK)
+        high = 1
+        while self.growth.tail(rate, high) > miss:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.growth.tail(rate, middle) <= miss else (middle, high)
+        return high
+
+    @property
+    def last_rung(self) -> int:
+        """From here on all candidates share a score; they weigh next to nothing."""
+        return math.ceil((math.log(2 * REACH) + NEGLIGIBLE) / float(self.draw_epsilon / 2))
+
+    @property
+    def length(self) -> int:
+        """How many rungs `measure` wants to see."""
+        return max(self.last_rung, math.ceil(self.growth.degree / self.alpha) + 3 + self.width_rungs)
+
+    @property
+    def largest_rung(self) -> int:
+        return REACH // (4 * self.last_rung)
+
+    def measure(self, count: int, rungs: Integers, randomness: Randomness) -> tuple[int, int]:
+        """The drawn count, and a half-width that holds with probability 1 - miss."""
+        rungs = np.maximum(rungs, self.growth.floor)
+        return self.select(count, rungs, randomness), self._width(rungs, randomness)
+
+    def select(self, count: int, rungs: Integers, randomness: Randomness) -> int:
+        """The draw alone, at `draw_epsilon`."""
+        last = self.last_rung
+        if len(rungs) < last or not 0 <= count < REACH // 2 or int(rungs[last - 1]) > self.largest_rung:
+            raise ValueError("a ladder takes a count below 2^60, and rungs that fit into 2^61 together")
+        near = rungs[:last]
+        ends = np.cumsum(near)
+        reached = int(ends[-1])
+        far = np.array([REACH + count - reached, REACH - count - reached], dtype=np.int64)
+        steps = np.arange(1, last + 1, dtype=np.int64)
+        exponents = np.concatenate([[0], steps, steps, [last + 1, last + 1]])
+        sizes = np.concatenate([[1], near, near, far])
+        mechanism = Exponential(self.draw_epsilon, 2)
+        segments, places = mechanism.select(exponents, sizes, randomness)
+        segment, place = int(segments[0]), int(places[0])
+        if segment == 0:
+            return count
+        if segment <= last:
+            return count - int(ends[segment - 1]) + place
+        if segment <= 2 * last:
+            return count + int(ends[segment - 1 - last]) - place
+        return count - reached - 1 - place if segment == 2 * last + 1 else count + reached + 1 + place
+
+    def _width(self, rungs: Integers, randomness: Randomness) -> int:
+        logarithm = log_width(rungs, self.width_rungs, float(self.alpha))
+        step = float(self.alpha) / LOG_STEPS
+        steps = math.ceil(logarithm / step) + int(draw(self._log_noise.law, 1, randomness)[0])
+        margin = self._log_noise.law.upper(1 - Fraction(SCALE_MISS * self.miss))
+        return math.ceil(math.exp(min((steps + margin) * step * (1 + SLACK), 700.0)))
+
+    @property
+    def _log_noise(self) -> Additive:
+        # Rounding up to whole steps adds at most one to the difference, and so does the arithmetic in doubles.
+        return laplace(LOG_STEPS + 2, self.epsilon * SCALE_SHARE)
+
+
+def log_width(rungs: Integers, width: int, alpha: float) -> float:
+    """ln V: an α-smooth upper bound of r_0 + ... + r_(width-1), to 10^-9."""
+    sums = np.concatenate([[0.0], np.cumsum(rungs, dtype=np.float64)])
+    windows = sums[width:] - sums[:-width]
+    return float((np.log(np.maximum(windows, 1.0)) - alpha * np.arange(len(windows))).max()) + 1e-9
