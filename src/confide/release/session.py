@@ -1,6 +1,5 @@
 """The one place where data, noise and budget meet. Charge before read; answer stored before it is sent."""
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +17,7 @@ from confide.privacy.loss import PrivacyLoss
 from confide.query import Question, bind
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
+from confide.release.arguments import confidence_level, exact_epsilon
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings, Release
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
@@ -73,7 +73,7 @@ class Session:
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
         question = self._bind(sql, bounds, dialect, mechanism)
-        level = _confidence(confidence)
+        level = confidence_level(confidence)
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
         predicted = forecast(question, self.policy, level, _split(split), rows, self._holdings.ledger.budget)
@@ -82,7 +82,7 @@ class Session:
             exact = predicted.smallest_epsilon(within)
             notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
         elif epsilon is not None:
-            exact = _epsilon(epsilon)
+            exact = exact_epsilon(epsilon)
         else:
             exact = self._holdings.ledger.budget.epsilon / 10
             notes.append("no epsilon was given: a tenth of the whole budget is shown")
@@ -120,7 +120,7 @@ class Session:
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
         question = self._bind(sql, bounds, dialect, mechanism)
-        exact, level, shares = _epsilon(epsilon), _confidence(confidence), _split(split)
+        exact, level, shares = exact_epsilon(epsilon), confidence_level(confidence), _split(split)
         key = self._key(question, exact, level, shares)
 
         def prepare() -> tuple[PrivacyLoss, Release]:
@@ -215,18 +215,6 @@ def _combine(terms: tuple[tuple[int, int], ...], cells: Sequence[Any]) -> Any:
     if len(terms) == 1 and terms[0][0] == 1:
         return cells[terms[0][1]]
     return sum(cells[cell].astype(object) * coefficient for coefficient, cell in terms)
-
-
-def _epsilon(value: object) -> Fraction:
-    return parse_amount(value, "epsilon")
-
-
-def _confidence(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 or math.isnan(value):
-        raise ParameterError(f"confidence={value!r} is not between 0 and 1; write for example 0.95")
-    if value > 1 - 1e-9:
-        raise ParameterError(f"confidence={value!r} is too near 1; at most 0.999999999 is answered")
-    return float(value)
 
 
 def _split(split: Mapping[str, object] | None) -> dict[str, Fraction]:

@@ -1,0 +1,28 @@
+"""Arguments that many calls take: how much may be spent, and how sure the interval must be."""
+
+import math
+from fractions import Fraction
+
+from confide.errors import ParameterError
+from confide.privacy.amount import parse_amount
+from confide.privacy.budget import Budget
+from confide.privacy.loss import ZCDP, PureDP
+from confide.release.statistics import root
+
+
+def exact_epsilon(value: object) -> Fraction:
+    return parse_amount(value, "epsilon")
+
+
+def confidence_level(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 or math.isnan(value):
+        raise ParameterError(f"confidence={value!r} is not between 0 and 1; write for example 0.95")
+    if value > 1 - 1e-9:
+        raise ParameterError(f"confidence={value!r} is too near 1; at most 0.999999999 is answered")
+    return float(value)
+
+
+def pure_share(budget: Budget, epsilon: Fraction) -> tuple[PureDP | ZCDP, Fraction]:
+    """What a call of ε costs, and the ε of a pure mechanism that costs no more: √(2ρ) where ρ is added up."""
+    loss = budget.cost(epsilon)
+    return loss, loss.epsilon if isinstance(loss, PureDP) else root(2 * loss.rho)
