@@ -5,7 +5,7 @@ RUN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 WORKERS ?= 2
 
-.PHONY: help demo test check format audit bench bench-peers clean
+.PHONY: help demo servers test check format audit bench bench-peers clean
 
 help:
 	@echo "make demo         make a data set, ask it questions, watch the budget"
@@ -23,7 +23,11 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	@$(RUN)/confide demo
 
-test: $(STAMP)
+# What some tests run against: installed if it may be, otherwise those tests are skipped.
+servers:
+	@tests/install-servers
+
+test: $(STAMP) servers
 	@$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not audit"
 
 check: $(STAMP)
@@ -36,7 +40,7 @@ format: $(STAMP)
 	$(RUN)/ruff format src tests bench
 	$(RUN)/ruff check --fix src tests bench
 
-audit: $(STAMP)
+audit: $(STAMP) servers
 	@$(RUN)/python -m pytest -m audit -n $(WORKERS) --dist worksteal
 
 bench: $(STAMP)

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.servers import own_postgres_server, postgres_database, postgres_server
+
+__all__ = ["own_postgres_server", "postgres_database", "postgres_server"]
+
 
 @pytest.fixture(autouse=True)
 def _ctrl_c_as_in_a_terminal() -> Iterator[None]:
