@@ -79,7 +79,7 @@ def _unit(unit: str) -> str:
 
 
 def answer_text(answer: "Answer") -> str:
-    return _print(answer_table(answer)) + "\n".join(answer_lines(answer))
+    return print_table(answer_table(answer)) + "\n".join(answer_lines(answer))
 
 
 def answer_html(answer: "Answer") -> str:
@@ -134,7 +134,7 @@ def plan_lines(plan: "Plan") -> list[str]:
 
 
 def plan_text(plan: "Plan") -> str:
-    return _print(plan_table(plan)) + "\n".join(plan_lines(plan))
+    return print_table(plan_table(plan)) + "\n".join(plan_lines(plan))
 
 
 def plan_html(plan: "Plan") -> str:
@@ -148,7 +148,7 @@ def plan_html(plan: "Plan") -> str:
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table><small>{notes}</small>"
 
 
-def _print(table: Any) -> str:
+def print_table(table: Any) -> str:
     from rich.console import Console  # noqa: PLC0415  loaded when printed
 
     stream = StringIO()
