@@ -13,6 +13,7 @@ from typing import Any
 from confide.errors import LedgerDamaged
 
 Body = dict[str, Any]
+Link = tuple[int, bytes, bytes]  # the number of an entry, its bytes, its hash
 
 ORIGIN = bytes(32)
 

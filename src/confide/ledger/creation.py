@@ -6,10 +6,8 @@ import sqlite3
 from pathlib import Path
 
 from confide.errors import LedgerError, LedgerFull
-from confide.ledger import booking, storage
+from confide.ledger import keeping, sqlite_file
 from confide.ledger.anchor import Anchor, Mark
-from confide.ledger.booking import Position
-from confide.ledger.chain import ORIGIN
 from confide.ledger.durability import sync_path
 from confide.ledger.inspection import verify
 from confide.ledger.place import Place
@@ -27,7 +25,7 @@ def create(place: Place, terms: Terms) -> bool:
     except FileExistsError:
         return False
     except sqlite3.Error as error:
-        raise storage.translated(error, place.path) from error
+        raise sqlite_file.translated(error, place.path) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise LedgerFull(f"the disk is full: no ledger was made at {place.path}") from error
@@ -78,14 +76,11 @@ def _set_aside(anchor: Path) -> None:
 
 def _draft(draft: Path, terms: Terms) -> None:
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    identity, secret = os.urandom(16).hex(), os.urandom(32)
-    connection = storage.connect(draft)
+    connection = sqlite_file.connect(draft)
     try:
         connection.execute("BEGIN IMMEDIATE")
-        storage.create_schema(connection)
-        nowhere = Position(0, ORIGIN, terms.nothing, 0, 0)
-        storage.append(connection, nowhere, booking.genesis(identity, secret, terms))
-        connection.execute("INSERT INTO secret VALUES (?)", (secret,))
+        sqlite_file.create_schema(connection)
+        keeping.begin(connection, terms)
         connection.execute("COMMIT")
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:

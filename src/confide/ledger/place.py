@@ -25,6 +25,18 @@ class Place:
         return cls(whole, beside)
 
     @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def set_back(self) -> str:
+        """How a ledger at this place can have become older than its anchor, and what to do."""
+        return (
+            f"an older copy was put back, or its write-ahead log ({self.log.name}) was lost or damaged. Put back the "
+            "newest copy of the ledger together with its log"
+        )
+
+    @property
     def log(self) -> Path:
         return Path(f"{self.path}-wal")
 

@@ -8,12 +8,10 @@ from types import MappingProxyType
 
 from confide.errors import LedgerDamaged
 from confide.ledger import booking
-from confide.ledger.chain import ORIGIN, Body, Head, link
+from confide.ledger.chain import ORIGIN, Body, Head, Link, link
 from confide.ledger.terms import Quanta, Terms
 from confide.privacy.amount import QUANTA
 from confide.privacy.budget import Budget, Currency, of_quanta
-
-Link = tuple[int, bytes, bytes]  # the number of an entry, its bytes, its hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,19 @@ next user mends.
 """
 
 import sqlite3
-import threading
-import time
 from collections.abc import Callable
-from typing import TypeVar
 
-from confide.errors import LedgerBusy, LedgerDamaged, LedgerError
-from confide.ledger import storage
+from confide.errors import LedgerDamaged, LedgerError
+from confide.ledger import sqlite_file, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
 from confide.ledger.durability import sync_path
 from confide.ledger.fork import keep_across_forks, leave_open
-from confide.ledger.inspection import UNREADABLE, require_not_behind
-from confide.ledger.interrupt import InterruptsDeferred
+from confide.ledger.keeping import Reading, Result, Writing
 from confide.ledger.place import Place
+from confide.ledger.soundness import UNREADABLE, require_not_behind
+from confide.ledger.turn import Turns
 
-Result = TypeVar("Result")
-Writing = Callable[[sqlite3.Connection, Position], tuple[Result, Position]]
-Reading = Callable[[sqlite3.Connection, Position, Mark], Result]
-
-TIMEOUT = 10.0
 _LOG_BYTES = 4 * 2**20  # a write-ahead log beyond this is folded into the ledger,
 _COMMITS = 256  # but not more often than this
 
@@ -37,9 +30,8 @@ class Transactions:
     def __init__(self, place: Place, identity: str, timeout: float) -> None:
         self._place = place
         self._identity = identity
-        self._timeout = timeout
+        self._turns = Turns(place.name, timeout)
         self._inode = place.inode()
-        self._mutex = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._anchor: Anchor | None = None
         self._commits = _COMMITS
@@ -99,30 +91,17 @@ class Transactions:
         return position
 
     def _run(self, attempt: Callable[[sqlite3.Connection, Anchor], tuple[Result] | None]) -> Result:
-        """Try until the ledger is free or the time is up. A Ctrl-C takes effect between two tries, never within one."""
-        deadline = time.monotonic() + self._timeout
-        pause = 0.0002
-        while True:
-            with InterruptsDeferred():
-                if self._mutex.acquire(timeout=0.05):
-                    try:
-                        result = attempt(*self._connect())
-                        if result is not None:
-                            return result[0]
-                    except sqlite3.Error as error:
-                        if not storage.is_busy(error):
-                            raise storage.translated(error, self._place.path) from error
-                    except UNREADABLE as error:
-                        raise LedgerDamaged(f"the ledger {self._place.path} is not as it should be") from error
-                    finally:
-                        self._mutex.release()
-            if time.monotonic() >= deadline:
-                raise LedgerBusy(
-                    f"the ledger {self._place.path} was in use by others for {self._timeout:g} s; nothing was charged. "
-                    "Ask again under the same key"
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, 0.005)
+        def tried(deadline: float) -> tuple[Result] | None:
+            try:
+                return attempt(*self._connect())
+            except sqlite3.Error as error:
+                if not sqlite_file.is_busy(error):
+                    raise sqlite_file.translated(error, self._place.path) from error
+                return None
+            except UNREADABLE as error:
+                raise LedgerDamaged(f"the ledger {self._place.path} is not as it should be") from error
+
+        return self._turns.take(tried)
 
     def _connect(self) -> tuple[sqlite3.Connection, Anchor]:
         self.require_open()
@@ -131,11 +110,12 @@ class Transactions:
         if self._anchor is None:
             self._anchor = Anchor(self._place.anchor)
         if self._connection is None:
-            self._connection = storage.connect(self._place.path)
+            self._connection = sqlite_file.connect(self._place.path)
         return self._connection, self._anchor
 
     def close(self) -> None:
-        with self._mutex:
+        self._turns.hold()
+        try:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
@@ -143,12 +123,14 @@ class Transactions:
             if self._anchor is not None:
                 self._anchor.close()
                 self._anchor = None
+        finally:
+            self._turns.release()
 
     def hold(self) -> None:
-        self._mutex.acquire()
+        self._turns.hold()
 
     def release(self) -> None:
-        self._mutex.release()
+        self._turns.release()
 
     def abandon(self) -> None:
         """On the far side of a fork: forget the connection without closing it, which could disturb its owner."""
@@ -157,7 +139,7 @@ class Transactions:
         if self._anchor is not None:
             self._anchor.close()
             self._anchor = None
-        self._mutex = threading.RLock()
+        self._turns.forget()
 
     def _fold_log(self, connection: sqlite3.Connection) -> None:
         """Move a long log into the ledger, under the writers' lock. It is a matter of size only: failing is no loss.
@@ -175,7 +157,7 @@ class Transactions:
         except FileNotFoundError:
             return
         except sqlite3.Error as error:
-            storage.translated(error, self._place.path)  # ends the process if it was an fsync
+            sqlite_file.translated(error, self._place.path)  # ends the process if it was an fsync
 
     def require_open(self) -> None:
         if self._closed:

@@ -1,0 +1,204 @@
+"""What every durable ledger does, wherever its rows are: charging, answering, amending, reading, in transactions."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from confide.errors import ParameterError
+from confide.ledger import booking, storage
+from confide.ledger.anchor import Mark
+from confide.ledger.booking import Position, Request
+from confide.ledger.chain import ORIGIN, Body, Entry, Head
+from confide.ledger.soundness import Opened
+from confide.ledger.storage import Connection
+from confide.ledger.terms import LONGEST_NAME, Terms, require_text
+from confide.privacy.budget import Budget, Currency, of_quanta
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+
+Result = TypeVar("Result")
+Writing = Callable[[Connection, Position], tuple[Result, Position]]
+Reading = Callable[[Connection, Position, Mark], Result]
+
+TIMEOUT = 10.0
+
+
+class Transactions(Protocol):
+    """How the rows of a ledger are reached: each piece of work in one transaction, on a chain that was checked."""
+
+    def write(self, work: Writing[Result]) -> Result:
+        """Run `work` in one durable transaction, alone among all writers."""
+
+    def read(self, work: Reading[Result]) -> Result:
+        """Run `work` on one consistent state of the ledger, with the mark that the anchor held before."""
+
+    def catch_up(self) -> None:
+        """Bring an anchor that is behind up to the ledger."""
+
+    def require_open(self) -> None:
+        """Refuse a ledger that was closed."""
+
+    def close(self) -> None: ...
+
+
+def begin(connection: Connection, terms: Terms) -> None:
+    """Write the first entry of a new ledger, and its secret."""
+    secret = os.urandom(32)
+    nowhere = Position(0, ORIGIN, terms.nothing, 0, 0)
+    storage.append(connection, nowhere, booking.genesis(os.urandom(16).hex(), secret, terms))
+    storage.set_secret(connection, secret)
+
+
+class KeptLedger(ABC):
+    """A ledger on transactions. What it was made from, and how it is verified, is for each kind to say."""
+
+    durable = True
+
+    def __init__(self, opened: Opened, transactions: Transactions) -> None:
+        self.identity = opened.identity
+        self.secret = opened.secret
+        self._terms = (opened.position.terms, opened.terms)
+        self._transactions = transactions
+
+    @abstractmethod
+    def verify(self) -> Head:
+        """Walk the whole chain, add everything up again, and return its head."""
+
+    @property
+    def budget(self) -> Budget:
+        return self._current_terms().budget
+
+    @property
+    def cap(self) -> Currency:
+        return of_quanta(self._current_terms().cap)
+
+    @property
+    def caps(self) -> Mapping[str, Fraction]:
+        return self._current_terms().caps
+
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+        def look(connection: Connection, position: Position, mark: Mark) -> Charge | None:
+            request = Request.of(self._terms_at(connection, position), loss, purpose, key, analyst)
+            known = storage.find(connection, key)
+            if known is None or known[0]["sequence"] > mark.sequence:
+                return None
+            return booking.repeated(known[0], request, self.identity)
+
+        def work(connection: Connection, position: Position) -> tuple[Charge, Position]:
+            terms = self._terms_at(connection, position)
+            request = Request.of(terms, loss, purpose, key, analyst)
+            known = storage.find(connection, key)
+            if known is not None:
+                return booking.repeated(known[0], request, self.identity), position
+            body, own = booking.charge(position, terms, request, storage.account(connection, analyst))
+            after = storage.append(connection, position, body)
+            storage.set_charge(connection, after.sequence, key)
+            storage.set_account(connection, analyst, own)
+            return booking.receipt(body, self.identity), after
+
+        # A key that was paid for needs no lock: who asks again does not wait for those who ask anew.
+        return self._transactions.read(look) or self._transactions.write(work)
+
+    def store(self, charge: Charge, answer: bytes) -> bytes:
+        booking.require_answer(answer)
+        sequence, key = charge.sequence, charge.key
+
+        def answered(connection: Connection) -> tuple[Body, int]:
+            known = storage.find(connection, key)
+            if charge.ledger != self.identity or known is None or known[0]["sequence"] != sequence:
+                raise ParameterError("this charge is not of this ledger: an answer is stored where it was paid")
+            return known
+
+        def look(connection: Connection, position: Position, mark: Mark) -> bytes | None:
+            known = answered(connection)
+            return storage.answer(connection, *known) if 0 < known[1] <= mark.sequence else None
+
+        def work(connection: Connection, position: Position) -> tuple[bytes, Position]:
+            known = answered(connection)
+            if known[1]:
+                return storage.answer(connection, *known), position
+            after = storage.append(connection, position, booking.answer(position, sequence, answer))
+            storage.set_answer(connection, after.sequence, answer)
+            storage.set_charge(connection, sequence, key, after.sequence)
+            return answer, after
+
+        kept = self._transactions.read(look)
+        return self._transactions.write(work) if kept is None else kept
+
+    def answer(self, key: str) -> bytes | None:
+        require_text(key, "the key of a charge", booking.LONGEST_KEY)
+
+        def look(connection: Connection, position: Position, mark: Mark) -> tuple[bytes, bool] | None:
+            known = storage.find(connection, key)
+            if known is None or not known[1]:
+                return None
+            return storage.answer(connection, *known), known[1] <= mark.sequence
+
+        found = self._transactions.read(look)
+        if found is None:
+            return None
+        answer, anchored = found
+        if not anchored:
+            # Its writer may have died before the log was forced to disk: do that before anybody sees the answer, lest
+            # the power fail and the question be answered a second time, with other noise, for the same charge.
+            self._transactions.catch_up()
+        return answer
+
+    def spent(self, analyst: str | None = None) -> Currency:
+        require_text(analyst or "", "the name of an analyst", LONGEST_NAME)
+
+        def work(connection: Connection, position: Position, mark: Mark) -> Currency:
+            if analyst is None:
+                return of_quanta(position.total)
+            return of_quanta(storage.account(connection, analyst) or (0,) * len(position.total))
+
+        return self._transactions.read(work)
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        start = after
+
+        def work(connection: Connection, position: Position, mark: Mark) -> list[Entry]:
+            return storage.page(connection, start)
+
+        while page := self._transactions.read(work):
+            yield from page
+            start = page[-1].sequence
+
+    def amend(self, budget: Budget | None = None, caps: Mapping[str, object] | None = None) -> None:
+        def work(connection: Connection, position: Position) -> tuple[None, Position]:
+            terms = self._terms_at(connection, position).amended(budget, caps)
+            return None, storage.append(connection, position, booking.amendment(position, terms))
+
+        self._transactions.write(work)
+
+    def close(self) -> None:
+        self._transactions.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _with_terms(self, budget: Budget | None, caps: Mapping[str, object] | None, name: str) -> Self:
+        """This ledger, if it has the budget and caps that are given; otherwise it is closed."""
+        try:
+            self._terms[1].require(budget, caps, name)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _current_terms(self) -> Terms:
+        return self._transactions.read(lambda connection, position, mark: self._terms_at(connection, position))
+
+    def _terms_at(self, connection: Connection, position: Position) -> Terms:
+        """The terms in force, read again only when somebody amended them."""
+        if self._terms[0] != position.terms:
+            self._terms = (position.terms, Terms.read(storage.entry(connection, position.terms)[0]))
+        return self._terms[1]

@@ -1,0 +1,143 @@
+"""Judging the rows of a ledger by its chain and its anchor: quickly when it is opened, wholly when it is verified."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
+from confide.ledger import storage
+from confide.ledger.anchor import Mark
+from confide.ledger.booking import FORMAT, Position, digest, require_kept
+from confide.ledger.chain import Body
+from confide.ledger.replay import Replay, Statement
+from confide.ledger.storage import Connection
+from confide.ledger.terms import Terms
+from confide.privacy.amount import QUANTA
+
+# What reading rows that pass their hash, or that have none, may still raise on a ledger that was tampered with.
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+
+_BATCH = 200  # few enough to stay in the cache of the processor
+
+
+class Site(Protocol):
+    """Where a ledger is and where its anchor is, as errors name them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def anchor(self) -> Path: ...
+
+    @property
+    def set_back(self) -> str:
+        """How a ledger at this place can have become older than its anchor, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a ledger says of itself when it is opened."""
+
+    identity: str
+    secret: bytes
+    terms: Terms
+    position: Position
+    anchored: bool
+
+
+def judged(connection: Connection, mark: Mark | None, site: Site) -> Opened:
+    """The cheap check of every opening: genesis, terms, accounts, last entry, and the anchor."""
+    first, _ = storage.entry(connection, 1)
+    if first["format"] != FORMAT or first["quanta"] != str(QUANTA):
+        raise LedgerDamaged(f"the ledger {site.name} is of another format ({first['format']!r})")
+    position = Position.of(*storage.last(connection))
+    if mark is not None:
+        require_mark(connection, mark, position, first["ledger"], site)
+    _require_accounts(connection, position)
+    terms = Terms.read(storage.entry(connection, position.terms)[0])
+    anchored = mark is not None and mark.sequence == position.sequence
+    return Opened(first["ledger"], storage.secret(connection, first), terms, position, anchored)
+
+
+def require_mark(connection: Connection, mark: Mark, position: Position, identity: str, site: Site) -> None:
+    """Refuse a ledger that is behind its anchor, or is not the one the anchor knows."""
+    if mark.ledger != identity:
+        raise LedgerDamaged(f"the anchor {site.anchor} belongs to another ledger than {site.name}")
+    require_not_behind(mark, position, site)
+    if storage.entry(connection, mark.sequence)[1].hex() != mark.hash:
+        raise forked(mark, site)
+
+
+def require_not_behind(mark: Mark, position: Position, site: Site) -> None:
+    if position.sequence < mark.sequence:
+        raise LedgerRolledBack(
+            f"the ledger {site.name} ends at entry {position.sequence}, but its anchor {site.anchor} has seen entry "
+            f"{mark.sequence}: {site.set_back}"
+        )
+    if position.sequence == mark.sequence and position.hash.hex() != mark.hash:
+        raise forked(mark, site)
+
+
+def forked(mark: Mark, site: Site) -> LedgerError:
+    return LedgerDamaged(
+        f"entry {mark.sequence} of the ledger {site.name} is not the one that its anchor {site.anchor} has seen: "
+        "the ledger was rewritten, or belongs to another anchor"
+    )
+
+
+def walked(connection: Connection, mark: Mark | None, site: Site) -> tuple[Statement, Position]:
+    """The whole chain added up again, and every row and stored answer beside it compared with it."""
+    replay = Replay()
+    _walk(connection, replay, mark, site)
+    statement = replay.statement()
+    position = Position.of(*storage.last(connection))
+    if mark is not None:
+        require_mark(connection, mark, position, statement.ledger, site)
+    _require_accounts(connection, position)
+    storage.secret(connection, storage.entry(connection, 1)[0])
+    for count, table in ((replay.charges, "charge"), (replay.answers, "answer")):
+        if tuple(connection.execute(f"SELECT count(*) FROM {table}").fetchone()) != (count,):
+            raise LedgerDamaged(f"the ledger {site.name} has rows of {table!r} that its chain has not")
+    return statement, position
+
+
+def _walk(connection: Connection, replay: Replay, mark: Mark | None, site: Site) -> None:
+    answered: dict[int, int] = {}
+    marked = mark.sequence if mark is not None else 0
+    last = 0
+    while rows := connection.execute(
+        "SELECT entry.sequence, body, hash, key, answered, seal FROM entry LEFT JOIN charge USING (sequence) "
+        "WHERE entry.sequence > ? ORDER BY entry.sequence LIMIT ?",
+        (last, _BATCH),
+    ).fetchall():
+        last = rows[-1][0]
+        bodies = replay.add([row[:3] for row in rows])
+        for body, (sequence, _, stated, key, answer, seal) in zip(bodies, rows, strict=True):
+            if sequence == marked and mark is not None and stated.hex() != mark.hash:
+                raise forked(mark, site)
+            if key is not None or "key" in body:
+                if body.get("key") != key or seal != storage.seal(sequence, key, answer):
+                    raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
+                if answer:
+                    answered[answer] = sequence
+            if body["kind"] == "answer":
+                if answered.pop(sequence, None) != body["charge"]:
+                    raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")
+                _require_answer(connection, body)
+    if answered:
+        raise LedgerDamaged(f"the ledger points to answers that its chain has not (entry {min(answered)})")
+
+
+def _require_answer(connection: Connection, body: Body) -> None:
+    kept = storage.stored(connection, body["sequence"])
+    if kept is None:
+        raise LedgerDamaged(f"the answer of entry {body['sequence']} of the ledger is missing")
+    require_kept(kept, body)
+
+
+def _require_accounts(connection: Connection, position: Position) -> None:
+    """Refuse accounts of analysts that are not the ones which the last entry stands for."""
+    rows = connection.execute("SELECT analyst, total FROM account")
+    accounts = {analyst: storage.read_account(text) for analyst, text in rows}
+    if digest(accounts) != position.accounts or any(len(own) != len(position.total) for own in accounts.values()):
+        raise LedgerDamaged("what the analysts have spent by their accounts is not what the chain says: it was altered")
