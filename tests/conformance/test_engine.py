@@ -67,7 +67,7 @@ def _damage(engine: Engine) -> None:
     connection.execute("CREATE VIEW t AS SELECT s, CAST(s AS BIGINT) AS x FROM hidden")
 
 
-DUCKDB = EngineKind(_duckdb, _limited, _send, FORBIDDEN, _damage)
+DUCKDB = EngineKind(_duckdb, _limited, _send, FORBIDDEN, damage=_damage)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -24,9 +24,8 @@ def infer_column(run: Run, table: str, label: str, storage: Storage) -> Column:
     """What a column of a public table holds: a short list of values, a range, or neither."""
     column, source = name(label), f"main.{name(table)}"
     finite = f" WHERE {column} BETWEEN -1e300 AND 1e300" if storage.kind == "float" else ""
-    least, most, distinct = run(f"SELECT MIN({column}), MAX({column}), COUNT(DISTINCT {column}) FROM {source}{finite}")[
-        0
-    ]
+    ends = f"MIN({column}), MAX({column})" if storage.kind not in ("text", "boolean", "other") else "NULL, NULL"
+    least, most, distinct = run(f"SELECT {ends}, COUNT(DISTINCT {column}) FROM {source}{finite}")[0]
     if storage.kind in ("text", "boolean", "integer") and 0 < distinct <= _MOST_VALUES:
         found = run(f"SELECT DISTINCT {column} FROM {source} WHERE {column} IS NOT NULL ORDER BY 1")
         if storage.kind != "integer" or max(abs(least), abs(most)) < _LARGEST_INDEX:
@@ -60,4 +59,4 @@ def most_rows(run: Run, storages: Storages, table: str, columns: tuple[Column, .
     values = [writer.join_value(Field("s", column))[0] for column in columns]
     known = " AND ".join(f"{value} IS NOT NULL" for value in values)
     counts = f"SELECT COUNT(*) AS n FROM main.{name(table)} AS s WHERE {known} GROUP BY {', '.join(values)}"
-    return int(run(f"SELECT COALESCE(MAX(n), 0) FROM ({counts})")[0][0])
+    return int(run(f"SELECT COALESCE(MAX(n), 0) FROM ({counts}) AS c")[0][0])

@@ -1,0 +1,133 @@
+"""The tables of a PostgreSQL database as a policy sees them: names, types and unique keys, from its catalogue alone."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confide.engine.schema import Stored, read_column, read_public_column
+from confide.engine.storage import Storage
+from confide.engine.syntax import name
+from confide.engine.translation import Translator
+from confide.errors import SourceError
+from confide.policy import Table
+
+TABLE_SQL = """
+SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, has_table_privilege(c.oid, 'SELECT') AS readable,
+       has_table_privilege(c.oid, 'INSERT') OR has_table_privilege(c.oid, 'UPDATE')
+       OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE') AS writable
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass(%s)
+"""
+COLUMN_SQL = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typtype::text,
+       has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+UNIQUE_SQL = """
+SELECT a.attname FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a
+ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indnkeyatts = 1
+AND i.indpred IS NULL AND i.indexprs IS NULL
+"""
+_READABLE_KINDS = {"r": "table", "p": "table", "v": "view", "m": "materialised view", "f": "foreign table"}
+_INTEGERS = {"smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "oid": "BIGINT"}
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One table: its place, its columns with their types, and the columns that are unique keys by constraint."""
+
+    place: str
+    kind: str
+    columns: Mapping[str, tuple[str, bool]]
+    """Type as the database names it, and whether it is an enumeration."""
+    unique: frozenset[str]
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What stands for a table in a statement, and how its columns are then stored."""
+
+    query: str
+    storages: Mapping[str, Storage]
+
+
+def describe(run: Any, table: Table, schema: str | None) -> Described:
+    """A table of the database; `run` gives the rows of a statement with parameters."""
+    place = name(table.name) if schema is None else f"{name(schema)}.{name(table.name)}"
+    found = run(TABLE_SQL, (place,))
+    if not found:
+        where = "on the search path" if schema is None else f"in the schema {schema}"
+        raise SourceError(f"the database has no table {table.name} {where}")
+    oid, own_schema, own_name, kind, readable, writable = found[0]
+    if kind not in _READABLE_KINDS:
+        raise SourceError(f"{table.name} is not a table or a view in the database")
+    columns = run(COLUMN_SQL, (oid,))
+    wanted = [label for label, *_ in columns if table.public or label in table.columns]
+    if not readable:
+        closed = [label for label, _, _, open_ in columns if label in wanted and not open_]
+        if closed:
+            grant = f"GRANT SELECT ON {own_schema}.{own_name} TO ..."
+            raise SourceError(f"the database does not let this user read {table.name}; run: {grant}")
+    unique = frozenset(row[0] for row in run(UNIQUE_SQL, (oid,)))
+    types = {label: (stored, category == "e") for label, stored, category, _ in columns}
+    return Described(f"{name(own_schema)}.{name(own_name)}", _READABLE_KINDS[kind], types, unique, bool(writable))
+
+
+def relation(described: Described, table: Table) -> Relation:
+    """The columns that the policy names, each in the type that statements expect of it."""
+    stored: dict[str, Stored] = {}
+    plain: list[str] = []
+    for label, column in table.columns.items():
+        if label not in described.columns:
+            raise SourceError(_missing(label, described, table))
+        kind, sql = _plain(label, *described.columns[label])
+        plain.append(sql)
+        stored[label] = read_column(column, kind, f"{table.name}, column {label}")
+    for label, facts in described.columns.items():
+        if table.public and label not in stored:
+            kind, sql = _plain(label, *facts)
+            plain.append(sql)
+            stored[label] = read_public_column(label, kind)
+    base = f"SELECT {', '.join(plain) or '1 AS one'} FROM {described.place}"
+    shown = ", ".join(f"{column.sql} AS {name(label)}" for label, column in stored.items()) or "1 AS one"
+    query = Translator("postgres", {"base": base})(f"SELECT {shown} FROM main.base AS base")
+    return Relation(query, {label: column.storage for label, column in stored.items()})
+
+
+def _missing(label: str, described: Described, table: Table) -> str:
+    other = next((own for own in described.columns if own.casefold() == label.casefold()), None)
+    hint = f"it has {other or ', '.join(sorted(described.columns)[:20]) or 'none'}"
+    return f"{table.name} has no column {label}, which the policy names; {hint}"
+
+
+def _plain(label: str, stored: str, enumeration: bool) -> tuple[str, str]:
+    """The type in DuckDB's words, and the column cast to what carries it exactly; what is not a number is NULL."""
+    column = name(label)
+    decimal = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", stored)
+    if stored in _INTEGERS:
+        return "BIGINT", f"CAST({column} AS BIGINT) AS {column}"
+    if decimal and int(decimal[1]) <= _MOST_DIGITS and 0 <= int(decimal[2]) <= int(decimal[1]):
+        known = f"NULLIF({column}, CAST('NaN' AS NUMERIC))"
+        return f"DECIMAL({decimal[1]},{decimal[2]})", f"{known} AS {column}"
+    if stored.startswith("numeric"):
+        # Beyond doubles, and too near 0 for them, a cast would raise.
+        within = f"ROUND(LEAST(GREATEST({column}, -1e308), 1e308), 300)"
+        known = f"CASE WHEN {column} <> CAST('NaN' AS NUMERIC) THEN CAST({within} AS DOUBLE PRECISION) END"
+        return "DOUBLE", f"{known} AS {column}"
+    if stored in ("real", "double precision"):
+        return "DOUBLE", f"CAST({column} AS DOUBLE PRECISION) AS {column}"
+    if stored == "boolean":
+        return "BOOLEAN", f"{column} AS {column}"
+    if stored == "date":
+        return "DATE", f"{column} AS {column}"
+    if stored.startswith("timestamp"):
+        moment = f"{column} AT TIME ZONE 'UTC'" if stored.endswith("with time zone") else column
+        return "DATE", f"CAST({moment} AS DATE) AS {column}"
+    if enumeration or re.match(r"(character|text|citext|name|uuid)", stored):
+        return "VARCHAR", f'CAST({column} AS TEXT) COLLATE "C" AS {column}'
+    return stored.upper(), f'CAST({column} AS TEXT) COLLATE "C" AS {column}'

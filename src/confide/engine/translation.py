@@ -1,0 +1,182 @@
+"""From the SQL that is written here, in DuckDB's words, to the same statement of another database.
+
+Only our own statements come through here, so every kind of node is known: one that is not listed is a mistake of ours
+and is refused, never passed on in the hope that it means the same. Each rule names the difference that it bridges.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import sqlglot
+from sqlglot import exp
+
+Rule = Callable[[exp.Expr], exp.Expr]
+
+_SAME: Final = (
+    exp.Abs, exp.Add, exp.Alias, exp.And, exp.Between, exp.Boolean, exp.Case, exp.Coalesce, exp.Column, exp.Concat,
+    exp.ConcatWs, exp.Count, exp.CTE, exp.DataTypeParam, exp.Distinct, exp.Div, exp.EQ, exp.Exists, exp.Filter,
+    exp.Floor, exp.From, exp.GT, exp.GTE, exp.Greatest, exp.Group, exp.Having, exp.Identifier, exp.If, exp.In, exp.Is,
+    exp.Join, exp.LT, exp.LTE, exp.Least, exp.Literal, exp.Lower, exp.Max, exp.Min, exp.Mod, exp.Mul, exp.NEQ, exp.Neg,
+    exp.Not, exp.Null, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Replace, exp.RowNumber, exp.DenseRank, exp.Select,
+    exp.Star, exp.Sub, exp.Subquery, exp.Sum, exp.TableAlias, exp.Tuple, exp.Union, exp.Where, exp.Window, exp.With,
+    exp.GroupingSets, exp.Grouping, exp.Limit, exp.BitwiseAnd,
+)  # fmt: skip
+_TYPES: Final = {
+    exp.DType.BIGINT, exp.DType.INT128, exp.DType.DOUBLE, exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE,
+    exp.DType.BOOLEAN, exp.DType.DECIMAL, exp.DType.INT,
+}  # fmt: skip
+_WIDEST_DOUBLE: Final = "9.2e18"
+EPOCH: Final = "1970-01-01"
+
+
+class UnknownNodeError(ValueError):
+    """A statement of ours holds what no rule translates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """Translates to one dialect; `relations` says what stands for each table, as a query in that dialect."""
+
+    dialect: Literal["postgres", "spark"]
+    relations: Mapping[str, str]
+
+    def __call__(self, statement: str) -> str:
+        tree = sqlglot.parse_one(statement, read="duckdb")
+        rules = _POSTGRES if self.dialect == "postgres" else _SPARK
+        root = exp.Paren(this=tree)
+        # From the leaves up: a rule sees parts that are translated already.
+        for node in reversed(list(tree.walk(bfs=True))):
+            translated = self._translate(node, rules)
+            if translated is not node:
+                node.replace(translated)
+        return str(root.this.sql(dialect=self.dialect))
+
+    def _translate(self, node: exp.Expr, rules: Mapping[type[exp.Expr], Rule]) -> exp.Expr:
+        if isinstance(node, exp.Table):
+            return self._relation(node)
+        if (rule := rules.get(type(node))) is not None:
+            return rule(node)
+        if type(node) not in _SAME:
+            raise UnknownNodeError(type(node).__name__)
+        return node
+
+    def _relation(self, node: exp.Table) -> exp.Expr:
+        """A table of ours stands in the schema `main`; other names are parts of the statement itself."""
+        if node.db != "main":
+            return node
+        query = sqlglot.parse_one(self.relations[node.name], read=self.dialect)
+        assert isinstance(query, exp.Select)
+        return query.subquery(node.alias or node.name)
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def _type(wide: exp.DataType) -> Rule:
+    """128-bit integers are decimals elsewhere."""
+
+    def rule(node: exp.Expr) -> exp.Expr:
+        assert isinstance(node, exp.DataType)
+        if node.this not in _TYPES:
+            raise UnknownNodeError(str(node))
+        return wide.copy() if node.this == exp.DType.INT128 else node
+
+    return rule
+
+
+def _guarded_cast(node: exp.Expr) -> exp.Expr:
+    """A cast of a number that would raise beyond 64 bits: there it is NULL, as TRY_CAST makes it."""
+    ends = [exp.cast(exp.Literal.string(f"{sign}{_WIDEST_DOUBLE}"), "DOUBLE", dialect="duckdb") for sign in ("-", "")]
+    inside = exp.Between(this=node.this.copy(), low=ends[0], high=ends[1])
+    return exp.Case(ifs=[exp.If(this=inside, true=exp.cast(node.this.copy(), node.args["to"]))])
+
+
+def _not_a_number(node: exp.Expr) -> exp.Expr:
+    """NaN equals itself there, as in DuckDB."""
+    return exp.EQ(this=node.this.copy(), expression=exp.cast(exp.Literal.string("NaN"), "DOUBLE", dialect="duckdb"))
+
+
+def _digest(node: exp.Expr) -> exp.Expr:
+    """Hashes are of bytes, and hex digits are ordered as bytes, whatever the locale."""
+    as_bytes = exp.func("CONVERT_TO", node.this.copy(), exp.Literal.string("UTF8"))
+    hexadecimal = exp.func("ENCODE", exp.func("SHA256", as_bytes), exp.Literal.string("hex"))
+    return exp.Collate(this=hexadecimal, expression=exp.column("C", quoted=True))
+
+
+def _plain_like(node: exp.Expr) -> exp.Expr:
+    """A backslash is a letter in a pattern, not an escape."""
+    return exp.Escape(this=node.copy(), expression=exp.Literal.string(""))
+
+
+def _doubled_like(node: exp.Expr) -> exp.Expr:
+    """A backslash is an escape in every pattern: one that is a letter is written twice."""
+    assert isinstance(node.expression, exp.Literal)
+    doubled = node.copy()
+    doubled.set("expression", exp.Literal.string(node.expression.this.replace("\\", "\\\\")))
+    return doubled
+
+
+def _lowered(collated: bool, like: Rule) -> Rule:
+    """ILIKE is LIKE in lower case; PostgreSQL is told whose, since its columns are compared as bytes."""
+
+    def rule(node: exp.Expr) -> exp.Expr:
+        subject = node.this.copy()
+        if collated:
+            subject = exp.Collate(this=subject, expression=exp.column("und-x-icu", quoted=True))
+        lowered: exp.Expr = exp.Lower(this=subject)
+        if collated:
+            lowered = exp.Collate(this=lowered, expression=exp.column("C", quoted=True))
+        assert isinstance(node.expression, exp.Literal)
+        pattern = exp.Literal.string(node.expression.this.lower())
+        return like(exp.Like(**{**node.args, "this": lowered, "expression": pattern}))
+
+    return rule
+
+
+def _days(node: exp.Expr) -> exp.Expr:
+    """date − 1970-01-01 is an interval, not a number."""
+    inner = node.this
+    if isinstance(inner, exp.Sub) and isinstance(inner.expression, exp.Cast) and inner.expression.this.name == EPOCH:
+        days = exp.Anonymous(this="DATEDIFF", expressions=[inner.this.copy(), inner.expression.copy()])
+        return exp.cast(days, "BIGINT")
+    return node
+
+
+def _exact_sum(node: exp.Expr) -> exp.Expr:
+    """A sum of 64-bit integers is one of 64 bits and overflows: decimals do not."""
+    return exp.Sum(this=exp.cast(node.this.copy(), "DECIMAL(38, 0)"))
+
+
+def _unhinted(node: exp.Expr) -> exp.Expr:
+    """There is no word for a part that is computed once."""
+    node.set("materialized", None)
+    return node
+
+
+def _same(node: exp.Expr) -> exp.Expr:
+    return node
+
+
+_POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
+    exp.DataType: _type(exp.DataType.build("DECIMAL")),
+    exp.TryCast: _guarded_cast,
+    exp.Cast: _same,
+    exp.IsNan: _not_a_number,
+    exp.IntDiv: _same,
+    exp.SHA2: _digest,
+    exp.Like: _plain_like,
+    exp.ILike: _lowered(True, _plain_like),
+}
+_SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
+    exp.DataType: _type(exp.DataType.build("DECIMAL(38, 0)")),
+    exp.TryCast: _same,
+    exp.Cast: _days,
+    exp.IsNan: _same,
+    exp.IntDiv: _same,
+    exp.SHA2: _same,
+    exp.Like: _doubled_like,
+    exp.ILike: _lowered(False, _doubled_like),
+    exp.Sum: _exact_sum,
+    exp.CTE: _unhinted,
+}
