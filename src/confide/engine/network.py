@@ -94,6 +94,8 @@ def triangle_facts(network: Network) -> TriangleFacts:
     """Triangles of an undirected graph; of a directed one ordered matches of (x, y), (y, z), (z, x)."""
     matrix = _adjacency(network)
     out, into = (np.asarray(matrix.sum(axis=axis)).ravel().astype(np.int64) for axis in (1, 0))
+    codes = np.repeat(np.arange(network.nodes), np.diff(matrix.indptr)) * network.nodes + matrix.indices
+    codes.sort()
     best: dict[int, int] = {0: max(0, _widest(matrix, out, into))}
     count = 0
     for begin, end in _blocks(matrix, out):
@@ -103,9 +105,9 @@ def triangle_facts(network: Network) -> TriangleFacts:
         apart = row != column
         row, column, shared = row[apart], column[apart], paths.data[apart].astype(np.int64)
         # A path from j to i closes with the edge from i to j; those that are there are triangles.
-        back = np.asarray(matrix[column, row]).ravel().astype(np.int64)
-        ahead = np.asarray(matrix[row, column]).ravel().astype(np.int64)
-        count += int((shared * back).sum())
+        back = _joined(codes, column * network.nodes + row)
+        count += int(shared[back].sum())
+        ahead = back if not network.directed else _joined(codes, row * network.nodes + column)
         reach = out[row] + into[column] - 2 * ahead
         _keep_largest(best, shared, reach)
     front: list[tuple[int, int]] = []
@@ -172,6 +174,13 @@ def _adjacency(network: Network) -> Any:
         source, target = np.concatenate([source, target]), np.concatenate([target, source])
     ones = np.ones(len(source), dtype=np.int32)
     return sparse.csr_array((ones, (source, target)), shape=(network.nodes, network.nodes))
+
+
+def _joined(codes: Places, wanted: Places) -> NDArray[np.bool_]:
+    """Which of the wanted pairs are edges, all written as first × nodes + second."""
+    places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+    found: NDArray[np.bool_] = codes[places] == wanted
+    return found
 
 
 def _blocks(matrix: Any, out: Places) -> list[tuple[int, int]]:

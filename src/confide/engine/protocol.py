@@ -11,7 +11,9 @@ from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
 from confide.policy import Column
 from confide.privacy.charge import Charge
+from confide.query.tabulation import Tabulation
 from confide.query.tree import Summary
+from confide.workload.tables import ExactTables
 
 KeyValue = str | int | bool | None
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -32,7 +34,7 @@ class Exact:
     tallies: tuple[tuple[Counts, ...], ...] = ()
 
 
-Facts = TypeVar("Facts", covariant=True)
+Facts_co = TypeVar("Facts_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ class Statements:
     storages: Storages
 
 
-class Inquiry(Protocol[Facts]):
+class Inquiry(Protocol[Facts_co]):
     """A private read that is no summary of groups: what a join or a graph is judged by. Integers come out of it."""
 
-    def read(self, statements: Statements) -> Facts: ...
+    def read(self, statements: Statements) -> Facts_co: ...
 
 
 class Engine(Protocol):
@@ -62,7 +64,11 @@ class Engine(Protocol):
         """Exact integers of a summary; raises nothing but EngineError once rows are read."""
         ...
 
-    def inquire(self, inquiry: Inquiry[Facts], charge: Charge) -> Facts:
+    def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
+        """Exact tables of counts for a workload, of the same bounded rows; fails as `evaluate` does."""
+        ...
+
+    def inquire(self, inquiry: Inquiry[Facts_co], charge: Charge) -> Facts_co:
         """What an inquiry finds; raises nothing but EngineError once rows are read."""
         ...
 

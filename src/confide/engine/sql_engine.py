@@ -7,15 +7,18 @@ from dataclasses import replace
 from typing import TypeVar
 
 from confide.engine.arrange import arrange, arrange_tally
-from confide.engine.protocol import Exact, Facts, Inquiry, Statements
+from confide.engine.protocol import Exact, Inquiry, Statements
 from confide.engine.public import infer_column, most_rows
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
 from confide.engine.sql import SummaryWriter
+from confide.engine.tabulation import tabulated
 from confide.errors import EngineError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
+from confide.query.tabulation import Tabulation
 from confide.query.tree import Field, Join, Relation, Scan, Summary
+from confide.workload.tables import ExactTables
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,7 +60,16 @@ class SqlEngine(ABC):
         """Exact integers out: one statement for cells, one per tally. Whatever fails, fails with the same words."""
         return self._against(charge, lambda: self._exact(summary, secret))
 
-    def inquire(self, inquiry: Inquiry[Facts], charge: Charge) -> Facts:
+    def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
+        """Exact tables of counts: one statement for each set of columns that no other contains."""
+
+        def read(summary: Summary) -> Columns:
+            writer = SummaryWriter(summary, self._storages, secret)
+            return self._columns(writer.statement(not self._bounded_anyway(summary)))
+
+        return self._against(charge, lambda: tabulated(tabulation, read))
+
+    def inquire(self, inquiry: Inquiry[Result], charge: Charge) -> Result:
         """What an inquiry finds. Whatever fails, fails with the same words."""
         statements = Statements(self._rows, self._columns, self._storages)
         return self._against(charge, lambda: inquiry.read(statements))

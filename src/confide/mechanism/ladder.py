@@ -13,6 +13,7 @@ r_(k+s-1)) is at least W, and ln V moves by at most α, so V is released with a 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol
 
 import numpy as np
@@ -148,15 +149,7 @@ class Ladder:
     @property
     def width_rungs(self) -> int:
         """s: how many rungs hold the draw, but for (1 - SCALE_MISS) of the miss rate."""
-        rate, miss = float(self.draw_epsilon / 2), (1 - SCALE_MISS) * self.miss * (1 - SLACK)
-        high = 1
-        while self.growth.tail(rate, high) > miss:
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.growth.tail(rate, middle) <= miss else (middle, high)
-        return high
+        return _width_rungs(self.growth, float(self.draw_epsilon / 2), (1 - SCALE_MISS) * self.miss * (1 - SLACK))
 
     @property
     def last_rung(self) -> int:
@@ -211,6 +204,18 @@ class Ladder:
     def _log_noise(self) -> Additive:
         # Rounding up to whole steps adds at most one to the difference, and so does the arithmetic in doubles.
         return laplace(LOG_STEPS + 2, self.epsilon * SCALE_SHARE)
+
+
+@lru_cache(maxsize=256)
+def _width_rungs(growth: Growth, rate: float, miss: float) -> int:
+    high = 1
+    while growth.tail(rate, high) > miss:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if growth.tail(rate, middle) <= miss else (middle, high)
+    return high
 
 
 def log_width(rungs: Integers, width: int, alpha: float) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confide.engine import Engine
 from confide.errors import LedgerError, ParameterError
@@ -23,6 +23,14 @@ from confide.release.holdings import Holdings, Release
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
+
+if TYPE_CHECKING:
+    from confide.release.graph import Graph
+    from confide.release.microdata import Microdata, Progress
+    from confide.release.microdata_plan import MicrodataPlan
+    from confide.release.synthetic import Synthetic
+    from confide.synthesis.rap import Tell
+    from confide.workload import Workload
 
 _MOST_QUESTIONS = 100
 
@@ -170,6 +178,91 @@ class Session:
             notes=tuple(notes),
             test_noise=not self._holdings.randomness.kernel,
         )
+
+    def graph(
+        self, table: str, source: str, target: str, *, directed: bool = False, unit: str | None = None
+    ) -> "Graph":
+        """The rows of a table as edges from `source` to `target`, to count patterns of. `unit`: "edge" or "node"."""
+        from confide.release.graph import open_graph  # noqa: PLC0415  loaded when used
+
+        return open_graph(self._holdings, table, source, target, directed, unit)
+
+    def plan_microdata(
+        self,
+        marginals: object,
+        epsilon: object,
+        confidence: float = 0.95,
+        *,
+        priority: object = None,
+        shares: Mapping[Any, object] | None = None,
+        table: str | None = None,
+        rows: int | None = None,
+    ) -> "MicrodataPlan":
+        """Cost and expected half-widths of microdata, and whether ε is enough to see anything. Free."""
+        from confide.release import microdata  # noqa: PLC0415  heavy, and loaded when used
+
+        request = microdata.MicrodataRequest(
+            marginals, priority=priority, shares=shares, table=table, confidence=confidence_level(confidence)
+        )
+        return microdata.plan_microdata(self._holdings, request, exact_epsilon(epsilon), rows)
+
+    def microdata(
+        self,
+        marginals: object,
+        epsilon: object,
+        fit: str = "auto",
+        priority: object = None,
+        confidence: float = 0.95,
+        *,
+        shares: Mapping[Any, object] | None = None,
+        zeros: object = None,
+        totals: object = None,
+        table: str | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Microdata":
+        """Noisy counts of marginals and a table fitted to them; `epsilon` is the cost of all of it.
+
+        A marginal is a column or a tuple of columns, () the total; a ranged column is counted in its `bins`, or in
+        BIN(column, width). `priority` lists stages of marginals, most important first; `zeros` are impossible cells
+        and `totals` public marginals, which hold exactly. The same marginals again are free, whatever the fit.
+        """
+        from confide.release import microdata  # noqa: PLC0415  heavy, and loaded when used
+
+        level = confidence_level(confidence)
+        request = microdata.MicrodataRequest(marginals, fit, priority, shares, zeros, totals, table, level)
+        return microdata.make_microdata(self._holdings, request, exact_epsilon(epsilon), progress)
+
+    def synthesize(
+        self,
+        workload: "Workload",
+        epsilon: object,
+        *,
+        table: str | None = None,
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, object] | None = None,
+        method: str = "rap",
+        select: str = "auto",
+        rounds: int | None = None,
+        picks: int | None = None,
+        rows: int | None = None,
+        progress: "Tell | None" = None,
+    ) -> "Synthetic":
+        """Synthetic data that answers a workload; `epsilon` is the cost of the whole call.
+
+        `columns` and `bins` say which columns and in bins of which widths; what to measure, in how many rounds and with
+        how many rows of the relaxed table follows from public facts unless it is set. A call that was stopped goes on
+        where it stopped when it is made again.
+        """
+        from confide.release.synthesizing import SynthesisRequest, synthesize  # noqa: PLC0415  loaded when used
+
+        request = SynthesisRequest(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
+        return synthesize(self._holdings, request, progress)
+
+    def history(self, table: str | None = None, pad: int = 64) -> "Workload":
+        """The workload of past questions in the ledger, padded with random marginals to `pad` of them. Free."""
+        from confide.release.history import history  # noqa: PLC0415  loaded when used
+
+        return history(self._holdings, table, pad)
 
     # --- pieces -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,111 @@
+"""Graphs of edge tables, against plain counting on every small graph."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+
+from confide.engine.network import (
+    Network,
+    degree_counts,
+    degrees,
+    network_of,
+    star_count,
+    star_pairs,
+    triangle_facts,
+)
+
+PAIRS = list(combinations(range(4), 2))
+TUPLES = list(permutations(range(3), 2))
+
+
+def graph(edges, directed=False):
+    first, second = np.array([a for a, _ in edges], dtype=np.int64), np.array([b for _, b in edges], dtype=np.int64)
+    return network_of({"a": first, "b": second}, directed)
+
+
+def subsets(items):
+    return [[item for place, item in enumerate(items) if code >> place & 1] for code in range(1 << len(items))]
+
+
+def triangles(edges):
+    joined = {frozenset(edge) for edge in edges}
+    return sum(all(frozenset(pair) in joined for pair in combinations(three, 2)) for three in combinations(range(6), 3))
+
+
+def matches(edges):
+    joined = set(edges)
+    return sum((x, y) in joined and (y, z) in joined and (z, x) in joined for x, y, z in permutations(range(5), 3))
+
+
+@pytest.mark.parametrize("edges", subsets(PAIRS), ids=str)
+def test_undirected_counts(edges):
+    network = graph(edges)
+    assert triangle_facts(network).count == triangles(edges)
+    counted = [sum(node in edge for edge in edges) for node in range(4)]
+    for leaves in (2, 3):
+        assert star_count(network, leaves) == sum(len(list(combinations(range(degree), leaves))) for degree in counted)
+    assert sorted(degree for degree in degrees(network).tolist() if degree) == sorted(
+        degree for degree in counted if degree
+    )
+
+
+@pytest.mark.parametrize("edges", subsets(TUPLES), ids=str)
+def test_directed_counts(edges):
+    network = graph(edges, directed=True)
+    assert triangle_facts(network).count == matches(edges)
+    out = [sum(a == node for a, _ in edges) for node in range(3)]
+    assert star_count(network, 2) == sum(degree * (degree - 1) for degree in out)
+    assert star_pairs(network) == ((max(out), 0),)
+
+
+def test_the_same_edge_twice_or_turned_is_one_edge():
+    network = graph([(0, 1), (1, 0), (0, 1), (1, 2)])
+    assert len(network.source) == 2
+    assert len(graph([(0, 1), (1, 0), (0, 1)], directed=True).source) == 2
+
+
+def test_no_edges_at_all():
+    network = graph([])
+    assert network.nodes == 0
+    assert triangle_facts(network).count == star_count(network, 3) == 0
+    assert degree_counts(network, 3).tolist() == [0, 0, 0]
+
+
+def test_degrees_beyond_the_last_are_in_it():
+    network = graph([(0, 1), (0, 2), (0, 3), (0, 4)])
+    assert degree_counts(network, 2).tolist() == [4, 1]
+
+
+def test_blocks_do_not_change_what_is_found(monkeypatch):
+    random = np.random.default_rng(3)
+    edges = random.integers(0, 40, (300, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    whole = triangle_facts(network_of({"a": edges[:, 0], "b": edges[:, 1]}, False))
+    monkeypatch.setattr("confide.engine.network.WORK", 50)
+    assert triangle_facts(network_of({"a": edges[:, 0], "b": edges[:, 1]}, False)) == whole
+
+
+def test_the_pairs_of_a_star_are_those_of_all_pairs():
+    """Against all pairs of nodes, on random graphs: nothing exceeds the pairs that are kept."""
+    random = np.random.default_rng(9)
+    for _ in range(60):
+        nodes = int(random.integers(2, 9))
+        edges = [pair for pair in combinations(range(nodes), 2) if random.random() < random.random()]
+        if not edges:
+            continue
+        network = graph(edges)
+        joined = {frozenset(edge) for edge in zip(network.source.tolist(), network.target.tolist(), strict=True)}
+        found = degrees(network)
+        every = set()
+        for a, b in combinations(range(network.nodes), 2):
+            inside = frozenset((a, b)) in joined
+            high, low = sorted((int(found[a]) - inside, int(found[b]) - inside), reverse=True)
+            every.add((high, low))
+        kept = star_pairs(network)
+        assert all(any(high <= h and low <= l for h, l in kept) for high, low in every), edges  # noqa: E741
+        assert all(pair in every or pair[1] == 0 for pair in kept), edges
+
+
+def test_a_network_is_plain_data():
+    assert Network(0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), False).nodes == 0
