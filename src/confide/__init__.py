@@ -12,9 +12,25 @@ if TYPE_CHECKING:
     from confide.policy import Policy
     from confide.release import Answer, Plan, Session
     from confide.release.opening import open_session as open  # noqa: A004
+    from confide.release.synthetic import Synthetic, load_synthetic
+    from confide.workload import marginals, thresholds
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Plan", "Policy", "Session", "__version__", "errors", "open", "testing"]
+__all__ = [
+    "Answer",
+    "Plan",
+    "Policy",
+    "Session",
+    "Synthetic",
+    "__version__",
+    "errors",
+    "load_synthetic",
+    "marginals",
+    "open",
+    "testing",
+    "thresholds",
+    "workload",
+]
 
 # Found when first used, so that `import confide` costs milliseconds.
 _PLACES = {
@@ -23,6 +39,11 @@ _PLACES = {
     "Policy": ("confide.policy", "Policy"),
     "Session": ("confide.release.session", "Session"),
     "open": ("confide.release.opening", "open_session"),
+    "Synthetic": ("confide.release.synthetic", "Synthetic"),
+    "load_synthetic": ("confide.release.synthetic", "load_synthetic"),
+    "marginals": ("confide.workload", "marginals"),
+    "thresholds": ("confide.workload", "thresholds"),
+    "workload": ("confide.workload", None),
     "errors": ("confide.errors", None),
     "testing": ("confide.testing", None),
 }

@@ -1,1 +1,1 @@
-"""Synthetic data from measurements that a curator makes and pays for. Nothing here reads data."""
+"""Synthetic data from measurements: synthesizers hold a curator, never data."""

@@ -1,0 +1,54 @@
+"""Large sets of counts as data: marginals, thresholds, counts in SQL; drawn, drifted, answered in blocks."""
+
+from confide.workload.domain import Binned, Domain, Listed, domain_of
+from confide.workload.evaluation import Block, Tables, counting_answer, threshold_blocks, workload_blocks
+from confide.workload.features import Interest, draw, drifted, geometric, padded, uniform, zipf
+from confide.workload.future import FutureError, future_error, present_errors
+from confide.workload.tables import ExactTables, SparseCounts, tables_of
+from confide.workload.workload import (
+    BoundWorkload,
+    Counting,
+    Every,
+    Marks,
+    Sql,
+    Threshold,
+    Workload,
+    from_sql,
+    marginals,
+    thresholds,
+)
+
+__all__ = [
+    "Binned",
+    "Block",
+    "BoundWorkload",
+    "Counting",
+    "Domain",
+    "Every",
+    "ExactTables",
+    "FutureError",
+    "Interest",
+    "Listed",
+    "Marks",
+    "SparseCounts",
+    "Sql",
+    "Tables",
+    "Threshold",
+    "Workload",
+    "counting_answer",
+    "domain_of",
+    "draw",
+    "drifted",
+    "from_sql",
+    "future_error",
+    "geometric",
+    "marginals",
+    "padded",
+    "present_errors",
+    "tables_of",
+    "threshold_blocks",
+    "thresholds",
+    "uniform",
+    "workload_blocks",
+    "zipf",
+]

@@ -1,0 +1,148 @@
+"""Relaxed adaptive projection: measure, fit a relaxed table, find what it gets wrong, measure that (Aydore et al. 2021;
+Avent and Korolova 2023).
+
+Everything it learns of the data comes from a curator, one paid step at a time. The rest is arithmetic on what was
+released. `loss` of a fit is in units of the noise, so 1 is as good as noisy counts can be explained.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from confide.synthesis.curator import Curator, Model, Picked
+from confide.synthesis.measured import Measured, total_of
+from confide.synthesis.projection import Fit, project
+from confide.synthesis.relaxed import cell_count
+from confide.synthesis.strategy import MOST_CELLS, Strategy
+from confide.workload import BoundWorkload
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. `done` is the share of its rounds; `loss` of the fit at hand, if there is one."""
+
+    what: str
+    round: int
+    rounds: int
+    done: float
+    loss: float | None = None
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projected:
+    """What a run leaves: a relaxed table, the estimated number of rows, and the last fit's loss."""
+
+    model: Model
+    loss: float
+    measured: int
+    """How many tables or queries were measured."""
+
+
+def run(
+    curator: Curator, workload: BoundWorkload, strategy: Strategy, seed: int, tell: Tell | None = None
+) -> Projected:
+    """One run, from nothing known to a fitted table. `seed` is of the post-processing alone."""
+    return _Run(curator, workload, strategy, seed, tell or (lambda _: None)).go()
+
+
+class _Run:
+    def __init__(self, curator: Curator, workload: BoundWorkload, strategy: Strategy, seed: int, tell: Tell) -> None:
+        self._curator, self._workload, self._strategy = curator, workload, strategy
+        self._seed, self._tell = seed, tell
+        self._measured: list[Measured] = []
+        self._sizes = workload.domain.sizes
+        self._fit: Fit | None = None
+        self._round = 0
+
+    def go(self) -> Projected:
+        strategy, workload = self._strategy, self._workload
+        self._say("measuring single columns")
+        self._measured += self._curator.measure(workload.closure(1), strategy.ones)
+        left = 1 - strategy.ones
+        match strategy.select:
+            case "closure" | "all":
+                sets = workload.closure(2) if strategy.select == "closure" else workload.sets
+                self._at_once([columns for columns in sets if len(columns) > 1], left)
+            case "marginals":
+                self._choose_marginals(left)
+            case "queries":
+                self._choose_queries(left)
+        assert self._fit is not None
+        return Projected(Model(self._fit.table, self._total()), self._fit.loss, len(self._measured))
+
+    def _at_once(self, sets: Sequence[tuple[int, ...]], share: Fraction) -> None:
+        self._round = 1
+        if sets:
+            self._say(f"measuring {len(sets)} tables")
+            self._measured += self._curator.measure(sets, share)
+        self._project()
+
+    def _choose_marginals(self, share: Fraction) -> None:
+        """Each round: the worst of the candidates, not chosen before, by its largest cell error; then all its cells."""
+        rounds, choosing = self._strategy.rounds, self._strategy.choosing
+        sets = dict.fromkeys((*self._workload.closure(2), *self._workload.sets))
+        candidates = [
+            columns for columns in sets if len(columns) > 1 and cell_count(self._sizes, columns) <= MOST_CELLS
+        ]
+        self._project()
+        for turn in range(min(rounds, len(candidates))):
+            self._round = turn + 1
+            self._say("choosing a table")
+            place = self._curator.choose_set(candidates, self._model(), share * choosing / rounds)
+            chosen = candidates.pop(place)
+            self._say(f"measuring {', '.join(self._workload.domain.names[column] for column in chosen)}")
+            self._measured += self._curator.measure([chosen], share * (1 - choosing) / rounds)
+            self._project()
+
+    def _choose_queries(self, share: Fraction) -> None:
+        """Each round: the worst `picks` single queries, not chosen before, in one shot; then each of them."""
+        rounds, choosing, picks = self._strategy.rounds, self._strategy.choosing, self._strategy.picks
+        taken = Picked(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._project()
+        for turn in range(rounds):
+            self._round = turn + 1
+            self._say(f"choosing {picks} queries")
+            picked = self._curator.choose_queries(picks, taken, self._model(), share * choosing / rounds)
+            if not len(picked):
+                break
+            self._say(f"measuring {len(picked)} queries")
+            self._measured.append(self._curator.ask(picked, share * (1 - choosing) / rounds))
+            taken = Picked(
+                np.concatenate([taken.thresholds, picked.thresholds]), np.concatenate([taken.cells, picked.cells])
+            )
+            self._project(rounds * picks)
+
+    def _project(self, room: int = 0) -> None:
+        """Fit all that was measured so far; a later fit goes on from the one before."""
+
+        def watch(steps: int, loss: float) -> None:
+            del steps
+            self._say("fitting", loss)
+
+        self._fit = project(
+            self._sizes,
+            tuple(self._measured),
+            self._total(),
+            self._strategy.rows,
+            self._seed + self._round,
+            None,
+            watch,
+            room,
+        )
+
+    def _total(self) -> float:
+        return total_of(tuple(self._measured), None)
+
+    def _model(self) -> Model:
+        assert self._fit is not None
+        return Model(self._fit.table, self._total())
+
+    def _say(self, what: str, loss: float | None = None) -> None:
+        rounds = self._strategy.rounds
+        done = (self._round - (0 if what == "fitting" else 1)) / (rounds + 1)
+        self._tell(Progress(what, self._round, rounds, max(0.0, done), loss))

@@ -1,0 +1,158 @@
+"""How a call's budget is divided: what is measured, in how many rounds, how many rows fit it. From public facts alone.
+
+The rules were found on generated populations (`bench/rap_rules.py`), never on the data at hand.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, get_args
+
+from confide.errors import ParameterError
+from confide.privacy.amount import show
+from confide.privacy.loss import ZCDP, PureDP
+from confide.synthesis.relaxed import cell_count
+from confide.workload import BoundWorkload
+
+Select = Literal["closure", "marginals", "queries", "all"]
+SELECTS: Final[tuple[str, ...]] = get_args(Select)
+
+ROWS: Final = 100
+MOST_CELLS: Final = 2**24
+"""A marginal with more cells than this is not measured whole."""
+MOST_MEASURED: Final = 2**26
+"""All that is measured in one call has at most so many cells."""
+_TOO_NOISY: Final = 0.04
+"""Where one cell of a closure has more noise than this share of the rows, fewer tables are chosen instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """`closure`: every one- and two-way marginal within the workload, at once. `marginals`: whole marginals chosen by
+    their largest error, one a round. `queries`: `picks` single queries a round (OSAS). `all`: every set whole, at once.
+    """
+
+    select: Select
+    rounds: int
+    picks: int
+    rows: int
+    ones: Fraction
+    """The share of the call that one-way marginals get, before anything else."""
+    choosing: Fraction
+    """The share of a round that selection gets."""
+
+
+def choose_strategy(
+    workload: BoundWorkload,
+    cost: PureDP | ZCDP,
+    expected: int | None,
+    unit_rows: int,
+    *,
+    select: str = "auto",
+    rounds: int | None = None,
+    picks: int | None = None,
+    rows: int | None = None,
+) -> Strategy:
+    """The rule, with what the caller sets taken as given. `expected` is roughly how many rows there are, if public."""
+    if select != "auto" and select not in SELECTS:
+        raise ParameterError(f"select = {select!r} is not known; write auto, {', '.join(SELECTS)}")
+    _whole("rounds", rounds)
+    _whole("picks", picks)
+    _whole("rows", rows, "a relaxed table has at least one row")
+    single = select == "queries"
+    if (rounds is not None or picks is not None) and select in ("closure", "all"):
+        raise ParameterError(
+            f"select = {select} has no rounds; leave rounds and picks out, or write marginals, queries"
+        )
+    if picks is not None and not single:
+        raise ParameterError("picks is for select = 'queries'; whole marginals are chosen one a round")
+    pairs = [columns for columns in workload.closure(2) if len(columns) == 2]
+    n = expected or 10_000
+    chosen = select if select != "auto" else _select(len(pairs), cost, n, unit_rows, rounds)
+    ones = len(workload.closure(1))
+    share = Fraction(1) if chosen == "closure" and not pairs else Fraction(*ONE_SHARES[chosen])
+    turns = rounds or (1 if chosen in ("closure", "all") else _rounds(chosen, len(pairs), ones, cost, n, unit_rows))
+    each = picks or (_picks(cost, n, unit_rows, turns, workload.size) if chosen == "queries" else 1)
+    strategy = Strategy(chosen, turns, each, rows or ROWS, share, Fraction(*CHOOSING[chosen]))  # type: ignore[arg-type]
+    _check_cells(strategy, workload)
+    _check_noise(strategy, workload, cost, expected, unit_rows)
+    return strategy
+
+
+ONE_SHARES: Final[Mapping[str, tuple[int, int]]] = {
+    "closure": (3, 10), "marginals": (3, 10), "queries": (1, 5), "all": (1, 5),
+}  # fmt: skip
+CHOOSING: Final[Mapping[str, tuple[int, int]]] = {
+    "closure": (0, 1), "marginals": (1, 5), "queries": (1, 2), "all": (0, 1),
+}  # fmt: skip
+
+
+def noise(cost: PureDP | ZCDP, share: Fraction, tables: int, unit_rows: int) -> float:
+    """The standard deviation of one cell when `tables` marginals divide a share of a call."""
+    if isinstance(cost, PureDP):
+        return math.sqrt(2) * unit_rows * tables / float(cost.epsilon * share)
+    return unit_rows * math.sqrt(tables / (2 * float(cost.rho * share)))
+
+
+def _select(pairs: int, cost: PureDP | ZCDP, n: int, unit_rows: int, rounds: int | None) -> str:
+    if rounds is not None:
+        return "marginals"
+    share = 1 - Fraction(*ONE_SHARES["closure"])
+    return "closure" if noise(cost, share, max(1, pairs), unit_rows) <= _TOO_NOISY * n else "marginals"
+
+
+def _rounds(select: str, pairs: int, ones: int, cost: PureDP | ZCDP, n: int, unit_rows: int) -> int:
+    """As many rounds as leave each with noise well below what it is to find; at most one for each pair."""
+    most = min(16, max(1, pairs)) if select == "marginals" else 16
+    share = (1 - Fraction(*ONE_SHARES[select])) * (1 - Fraction(*CHOOSING[select]))
+    turns = most
+    while turns > 1 and noise(cost, share, turns, unit_rows) > _TOO_NOISY / 2 * n:
+        turns -= 1
+    return turns
+
+
+def _picks(cost: PureDP | ZCDP, n: int, unit_rows: int, rounds: int, size: int) -> int:
+    """The most queries a round whose answers keep the noise of a few of the largest counts in check."""
+    share = (1 - Fraction(*ONE_SHARES["queries"])) * (1 - Fraction(*CHOOSING["queries"]))
+    picks = 256
+    while picks > 1 and noise(cost, share, picks * rounds, unit_rows) > _TOO_NOISY / 2 * n:
+        picks //= 2
+    return max(1, min(picks, size // rounds or 1))
+
+
+def _check_cells(strategy: Strategy, workload: BoundWorkload) -> None:
+    sizes = workload.domain.sizes
+    sets = workload.sets if strategy.select == "all" else workload.closure(2)
+    largest = max(sets, key=lambda columns: cell_count(sizes, columns))
+    total = sum(cell_count(sizes, columns) for columns in sets)
+    if cell_count(sizes, largest) > MOST_CELLS or total > MOST_MEASURED:
+        names = " and ".join(workload.domain.names[column] for column in largest)
+        raise ParameterError(
+            f"{total:,} cells would be measured, {cell_count(sizes, largest):,} of them in {names}; at most "
+            f"{MOST_MEASURED:,} and {MOST_CELLS:,} in one table are. Use wider bins or fewer columns"
+            + ("; select = 'closure' measures pairs only" if strategy.select == "all" else "")
+        )
+
+
+def _check_noise(
+    strategy: Strategy, workload: BoundWorkload, cost: PureDP | ZCDP, expected: int | None, unit_rows: int
+) -> None:
+    """A budget that buys nothing but noise is refused, where the number of rows is public enough to tell."""
+    if expected is None:
+        return
+    tables = len(workload.closure(1))
+    deviation = noise(cost, strategy.ones, tables, unit_rows)
+    if deviation > expected:
+        spent = cost.epsilon if isinstance(cost, PureDP) else cost.rho
+        needed = spent * Fraction(deviation / expected) ** (1 if isinstance(cost, PureDP) else 2)
+        words = f"ε = {show(needed, 2)}" if isinstance(cost, PureDP) else f"about {math.sqrt(needed / spent):.2g} times"
+        raise ParameterError(
+            f"this epsilon buys no round: its noise of ±{deviation:,.0f} on each count exceeds the {expected:,} rows "
+            f"that the policy expects; give {words}" + ("" if isinstance(cost, PureDP) else " the epsilon")
+        )
+
+
+def _whole(name: str, value: int | None, why: str = "") -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ParameterError(f"{name} = {value!r} must be a whole number from 1" + (f": {why}" if why else ""))
