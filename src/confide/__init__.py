@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from confide.policy import Policy
     from confide.release import Answer, Plan, Session
+    from confide.release.microdata import Microdata
     from confide.release.opening import open_session as open  # noqa: A004
     from confide.release.synthetic import Synthetic, load_synthetic
     from confide.workload import marginals, thresholds
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Answer",
+    "Microdata",
     "Plan",
     "Policy",
     "Session",
@@ -35,6 +37,7 @@ __all__ = [
 # Found when first used, so that `import confide` costs milliseconds.
 _PLACES = {
     "Answer": ("confide.release.answer", "Answer"),
+    "Microdata": ("confide.release.microdata", "Microdata"),
     "Plan": ("confide.release.plan", "Plan"),
     "Policy": ("confide.policy", "Policy"),
     "Session": ("confide.release.session", "Session"),

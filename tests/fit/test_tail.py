@@ -71,3 +71,9 @@ def test_two_laws_add_up() -> None:
     both = half_width([(np.ones(50), LAPLACE), (np.ones(50), GAUSS)], 0.95)
     deviation = float((50 * LAPLACE.variance + 50 * float(GAUSS.variance)) ** 0.5)
     assert 1.95 * deviation < both < 2.1 * deviation
+
+
+def test_noise_that_is_next_to_none_has_no_width() -> None:
+    law = DiscreteLaplace(Fraction(1, 1000))
+    assert half_width([(np.ones(1000), law)], 0.999) == 0.0
+    assert half_width([(np.ones(1000), DiscreteLaplace(Fraction(1)))], 0.999) > 0

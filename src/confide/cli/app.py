@@ -128,6 +128,47 @@ def sql(
 
 
 @app.command()
+def microdata(
+    policy: options.PolicyPath,
+    marginal: Annotated[
+        list[str] | None,
+        typer.Option("--marginal", "-m", metavar="COLUMNS", help="What to count: sex, or age,sex; * is the total."),
+    ] = None,
+    epsilon: options.Epsilon = None,
+    fit: Annotated[
+        str, typer.Option("--fit", metavar="NAME", help="auto, nnls, reweighted, sequential, pinned, maxfit or ols.")
+    ] = "auto",
+    priority: Annotated[
+        str | None, typer.Option("--priority", metavar="STAGES", help="What matters most first: '* > sex > age,sex'.")
+    ] = None,
+    confidence: options.Confidence = "0.95",
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="DIR", help="The new folder to write.")] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="The table, if several fit.")] = None,
+    public: Annotated[
+        str | None, typer.Option("--public", metavar="FILE", help="JSON with impossible cells and public totals.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only forecast. Free: nothing private is read.")] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Also say which sums are at risk, and what fits do.")
+    ] = False,
+    rows: options.Rows = None,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Noisy tables with intervals, and records fitted to them. The same tables again are free."""
+    from confide.cli import microdata as making  # noqa: PLC0415  loaded when used
+
+    request = making.MicrodataOptions(
+        policy, marginal or [], epsilon, fit, priority, confidence, table, public, rows, analyst, ledger
+    )
+    if plan:
+        making.plan(request, as_json)
+    else:
+        making.microdata(request, out, report, as_json)
+
+
+@app.command()
 def budget(
     policy: options.PolicyPath,
     epsilon: options.Epsilon = None,

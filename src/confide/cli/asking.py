@@ -53,10 +53,10 @@ class Request:
 
 def plan(request: Request, as_json: bool) -> None:
     arguments = request.arguments()
-    with _opened(request) as session, waiting("planning"):
+    with opened(request.policy, request.ledger, request.analyst) as session, waiting("planning"):
         made = request.planned(session, arguments)
     if as_json:
-        show_json({**made.to_dict(), "budget": _budget(made.budget)})
+        show_json({**made.to_dict(), "budget": budget_facts(made.budget)})
         return
     show(plan_table(made))
     say(*plan_lines(made), style="dim")
@@ -70,7 +70,7 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
         )
     arguments = request.arguments()
     chart = None if plot is None else _chart_place(plot)
-    with _opened(request) as session:
+    with opened(request.policy, request.ledger, request.analyst) as session:
         epsilon: object = request.epsilon
         if request.within is not None:
             with waiting("planning"):
@@ -84,7 +84,7 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
         with waiting("drawing"):
             _draw(answer, chart)
     if as_json:
-        show_json({**json.loads(answer.to_json()), "stored": stored, "budget": _budget(after)})
+        show_json({**json.loads(answer.to_json()), "stored": stored, "budget": budget_facts(after)})
         return
     show(answer_table(answer))
     say(*answer_lines(answer), style="dim")
@@ -94,22 +94,22 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _opened(request: Request) -> Iterator[Session]:
-    rules = Policy.load(request.policy)
+def opened(policy: str, ledger: str | None, analyst: str) -> Iterator[Session]:
+    rules = Policy.load(policy)
     with waiting("opening the data"):
         try:
-            session = open_session(rules, ledger=request.ledger, analyst=request.analyst)
+            session = open_session(rules, ledger=ledger, analyst=analyst)
         except LedgerError:
             # A ledger with other terms than the policy's is no wrong usage of this command.
-            differences = books.look(rules, request.ledger).differs
+            differences = books.look(rules, ledger).differs
             if differences:
-                raise differing(differences, request.policy) from None
+                raise differing(differences, policy) from None
             raise
     with session:
         yield session
 
 
-def _budget(state: BudgetState) -> dict[str, Any]:
+def budget_facts(state: BudgetState) -> dict[str, Any]:
     return {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta, "cap": state.cap}
 
 

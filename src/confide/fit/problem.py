@@ -14,6 +14,7 @@ from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
 NoiseLaw = DiscreteLaplace | DiscreteGaussian
 
 LARGEST_ANSWER: Final = 1e15  # beyond, doubles no longer hold every count
+SMALLEST_VARIANCE: Final = 1e-9  # weights of answers next to exact ones would overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +27,8 @@ class Measured:
 
     @property
     def variance(self) -> float:
-        return float(self.law.variance)
+        """An upper bound, for weights."""
+        return max(float(self.law.variance), SMALLEST_VARIANCE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

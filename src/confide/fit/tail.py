@@ -44,8 +44,8 @@ def half_width(terms: Sequence[tuple[Floats, NoiseLaw]], confidence: Confidence)
     """h such that |Σ c·X| <= h with at least the confidence, for independent noises X; one array of c for each law."""
     miss = miss_rate(confidence)
     classes = _classes(terms)
-    if not classes:
-        return 0.0
+    if 2 * sum(each.count * each.law.tail(0) for each in classes) <= miss:
+        return 0.0  # no noise at all, but for a probability that may be missed
     if sum(each.count for each in classes) <= MOST_DIRECT:
         direct = [(Fraction(each.coefficient), each.law) for each in classes for _ in range(each.count)]
         return _up(float(combined_half_width(direct, confidence)))

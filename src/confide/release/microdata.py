@@ -1,0 +1,338 @@
+"""Microdata from noisy marginals: measured once against one charge, fitted as often as wanted for free.
+
+A release holds both products. The noisy counts are unbiased, each with an interval that always holds, and may be
+negative: for statistics. The fitted table has no negative count and all its sums agree: for everything that wants
+records. What the second gives up for that is in its report.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.fit import METHODS, TOTAL, Fit, Measured, Method, Problem, error, fit, round_controlled
+from confide.fit import Marginal as MarginalGroup
+from confide.fit.fitted import require_consistent
+from confide.mechanism import DiscreteGaussian, DiscreteLaplace
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+from confide.query import Question
+from confide.release.answer import Answer
+from confide.release.cost import Cost
+from confide.release.holdings import Holdings, Release
+from confide.release.microdata_design import (
+    Design,
+    Marginal,
+    Noise,
+    design_microdata,
+    marginal_of,
+    noise_for,
+    show_marginals,
+    stages_of,
+    weights_of,
+)
+from confide.release.microdata_facts import public_of, query_of, stated_of
+from confide.release.microdata_frames import Records, as_polars, fitted_table
+from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_of
+from confide.release.microdata_store import Measurements, NoisyMarginal
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from confide.release.microdata_report import MicrodataReport
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done next, how many steps are done, and how many there are."""
+
+_UNIT: Final = DiscreteLaplace(Fraction(1))
+
+
+@dataclass(frozen=True, slots=True)
+class CountEstimate:
+    """A linear query: its unbiased estimate, the interval of the true answer, and what the fitted table answers."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    fitted: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:,.1f}, between {self.low:,.1f} and {self.high:,.1f} with confidence {self.confidence:.4g}; "
+            f"{self.fitted:,.1f} in the fitted table"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """Noisy marginals with their intervals, and a table fitted to them. Nothing here can read data or spend budget."""
+
+    measured: Measurements
+    problem: Problem
+    fitted: Fit
+    confidence: float
+    priority: tuple[tuple[Marginal, ...], ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> Method:
+        return self.fitted.method
+
+    @property
+    def marginals(self) -> tuple[Marginal, ...]:
+        return self.measured.names
+
+    @property
+    def cost(self) -> Cost:
+        return self.measured.cost
+
+    # --- the noisy counts ---------------------------------------------------------------------------------------------
+
+    def noisy(self, marginal: object = (), confidence: float | None = None) -> Answer:
+        """The noisy counts of a measured marginal, each with its interval; of the total if none is named."""
+        return self.measured.answer(marginal, self.confidence if confidence is None else confidence)
+
+    def error(self, query: object, confidence: float | None = None) -> CountEstimate:
+        """What the measurements say about a linear query of their span, with an interval that always holds.
+
+        A query is a selection of values ({"sex": "F", "age": [60, 70]}; {} is the total), or a list of weighted
+        ones ([(1, {"sex": "F"}), (-1, {"sex": "M"})]). The interval is for the true answer.
+        """
+        group = query_of(self.measured, query)
+        level = self.confidence if confidence is None else confidence
+        try:
+            found = error(self.problem, group, level)
+        except ParameterError as refusal:
+            raise ParameterError(f"{refusal}; measured are {show_marginals(self.marginals)}") from None
+        inside = found.interval
+        return CountEstimate(found.value, inside.low, inside.high, level, float(self.fitted.answer(group)[0]))
+
+    # --- the fitted table ---------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """The fitted table: combinations of values that hold something, with how much (`weight`)."""
+        return fitted_table(self.measured, self.fitted)
+
+    def to_polars(self) -> "polars.DataFrame":
+        return as_polars(self.to_arrow())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def records(self, keep: Sequence[object] | None = None) -> Records:
+        """Whole records near the fitted table, which keep the totals of some marginals, the first before the later.
+
+        By default the total and then the measured marginals, by priority; what could not be kept is in the result.
+        """
+        names = self.measured.domain.attributes
+        if keep is not None:
+            wanted = [marginal_of(marginal, names) for marginal in keep]
+        else:
+            stages = self.priority or (self.marginals,)
+            wanted = [(), *(each for stage in stages for each in stage if each and len(each) < len(names))]
+        unique = tuple(dict.fromkeys(wanted))
+        rounded = round_controlled(self.fitted, [MarginalGroup(marginal) for marginal in unique])
+        return Records(self.measured, rounded, unique)
+
+    def refit(
+        self,
+        fit: str = "auto",
+        priority: object = None,
+        *,
+        zeros: object = None,
+        totals: object = None,
+    ) -> "Microdata":
+        """Another table for the same measurements. Free."""
+        design = Design(self.measured.table, self.measured.attributes, self.marginals, ())
+        stages = stages_of(design, priority)
+        return fitted_to(self.measured, method_of(fit, stages), stages, zeros, totals, self.confidence)
+
+    # --- what to think of it ------------------------------------------------------------------------------------------
+
+    def report(self, compare: Sequence[str] | None = None) -> "MicrodataReport":
+        """Which sums are at risk in microdata, what the fit gives up, and what the methods in `compare` would."""
+        from confide.release.microdata_report import report_on  # noqa: PLC0415  it looks at what this module makes
+
+        return report_on(self, compare)
+
+    def plot(self, marginal: object = ()) -> Any:
+        """An Altair chart of a measured marginal: bars for the fitted counts, points and whiskers for the noisy
+        ones.
+        """
+        from confide.release.microdata_chart import noisy_and_fitted  # noqa: PLC0415  heavy, and loaded when used
+
+        return noisy_and_fitted(self, marginal)
+
+    def to_parquet(self, folder: str | Path, *, records: bool = True, about: Mapping[str, str] | None = None) -> Path:
+        """Writes noisy counts, fitted table, records and a data card (HTML and YAML) into a new folder.
+
+        `about` fills what only the publisher knows: name, curator, intended_use, region, sector, collection, contact.
+        """
+        from confide.release.microdata_files import write_folder  # noqa: PLC0415  it writes what this module makes
+
+        return write_folder(self, Path(folder), records, about or {})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Microdata":
+        """What `to_parquet` wrote."""
+        from confide.release.microdata_files import read_folder  # noqa: PLC0415  it makes what this module has
+
+        return read_folder(Path(folder))
+
+    def __str__(self) -> str:
+        from confide.release.microdata_rendering import microdata_text  # noqa: PLC0415  loaded when printed
+
+        return microdata_text(self)
+
+    def _repr_html_(self) -> str:
+        from confide.release.microdata_rendering import microdata_html  # noqa: PLC0415  loaded when printed
+
+        return microdata_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class MicrodataRequest:
+    """What is asked for, as it was given."""
+
+    marginals: object
+    fit: str = "auto"
+    priority: object = None
+    shares: Mapping[Any, object] | None = None
+    zeros: object = None
+    totals: object = None
+    table: str | None = None
+    confidence: float = 0.95
+
+
+def plan_microdata(holdings: Holdings, request: MicrodataRequest, epsilon: Fraction, rows: int | None) -> MicrodataPlan:
+    """The forecast of a release. Free: nothing private is read."""
+    design, _, _, weights = _checked(holdings, request)
+    noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
+    return plan_design(holdings, design, noise, epsilon, request.confidence, rows)
+
+
+def make_microdata(
+    holdings: Holdings, request: MicrodataRequest, epsilon: Fraction, progress: Progress | None = None
+) -> Microdata:
+    """Measures, or finds what was measured before, and fits. Everything that can be refused is, before the charge."""
+    design, stages, method, weights = _checked(holdings, request)
+    shares = "even" if weights is None else repr([str(weight) for weight in weights])
+    key = holdings.key("microdata", design.fingerprint, str(epsilon), shares)
+    step = progress or (lambda *_: None)
+    steps = len(design.marginals) + 1
+
+    def prepare() -> tuple[PrivacyLoss, Release]:
+        noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
+        warn_of(plan_design(holdings, design, noise, epsilon, request.confidence, None))
+
+        def release(charge: Charge) -> bytes:
+            noisy = []
+            for place, question in enumerate(design.questions):
+                step(f"measuring {show_marginals([design.marginals[place]])}", place, steps)
+                noisy.append(_measured(holdings, design, place, question, noise, charge))
+            return Measurements(
+                design.table,
+                design.attributes,
+                tuple(noisy),
+                Cost.of(epsilon, noise.loss),
+                design.questions[0].unit,
+                design.questions[0].neighbours,
+                design.fingerprint,
+                not holdings.randomness.kernel,
+            ).to_bytes()
+
+        return noise.loss, release
+
+    stored = holdings.once(key, f"microdata: {design.table}: {show_marginals(design.marginals)}", prepare)
+    step(f"fitting by {method}", steps - 1, steps)
+    made = fitted_to(Measurements.from_bytes(stored), method, stages, request.zeros, request.totals, request.confidence)
+    step("done", steps, steps)
+    return made
+
+
+def fitted_to(
+    measured: Measurements,
+    method: Method,
+    stages: Sequence[Sequence[int]] | None,
+    zeros: object,
+    totals: object,
+    confidence: float,
+) -> Microdata:
+    """Measurements with a table fitted to them."""
+    problem = problem_of(measured, zeros, totals)
+    # Marginals that were measured without noise are public totals, not measurements.
+    noisy = [place for place, each in enumerate(measured.marginals) if _is_noisy(each)]
+    kept = [[noisy.index(place) for place in stage if place in noisy] for stage in stages or ()]
+    kept = [stage for stage in kept if stage]
+    if method == "sequential" and kept:
+        found = fit(problem, method, priority=kept)
+    elif method == "pinned" and kept:
+        found = fit(problem, method, pins=[problem.measured[place].group for place in kept[0]])
+    else:
+        found = fit(problem, method)
+    names = None if stages is None else tuple(tuple(measured.names[place] for place in stage) for stage in stages)
+    return Microdata(measured, problem, found, confidence, names)
+
+
+def problem_of(measured: Measurements, zeros: object = None, totals: object = None) -> Problem:
+    """What is fitted: noisy marginals, and what is known exactly."""
+    noisy = [
+        Measured(measured.group(each.marginal), each.counts.astype(np.float64), each.law)
+        for each in measured.marginals
+        if isinstance(each.law, DiscreteLaplace | DiscreteGaussian)
+    ]
+    return Problem(measured.domain, tuple(noisy), public_of(measured, zeros, totals))
+
+
+def method_of(name: object, stages: object) -> Method:
+    """The method of a name; `auto` is adaptive, or sequential if there is a priority."""
+    if name == "auto":
+        return "sequential" if stages is not None else "adaptive"
+    if name not in METHODS:
+        raise ParameterError(f"there is no fit {name!r}; there are auto, {', '.join(METHODS)}")
+    return cast(Method, name)
+
+
+def _checked(
+    holdings: Holdings, request: MicrodataRequest
+) -> tuple[Design, tuple[tuple[int, ...], ...] | None, Method, tuple[Fraction, ...] | None]:
+    """Everything that can be wrong with a request, before anything is charged."""
+    design = design_microdata(request.marginals, holdings.policy, holdings.engine, request.table)
+    stages = stages_of(design, request.priority)
+    method = method_of(request.fit, stages)
+    if request.shares is not None and stages is not None:
+        raise ParameterError("give shares or a priority, not both: a priority sets the shares")
+    weights = weights_of(design, request.shares, stages)
+    stated = stated_of(design.attributes, request.zeros, request.totals)
+    probe = Problem(design.domain, (Measured(TOTAL, np.zeros(1), _UNIT),), stated)
+    require_consistent(probe)
+    return design, stages, method, weights
+
+
+def _measured(
+    holdings: Holdings, design: Design, place: int, question: Question, noise: Noise, charge: Charge
+) -> NoisyMarginal:
+    """Noise on the exact counts of one marginal."""
+    exact = holdings.engine.evaluate(question.summary, charge, holdings.ledger.secret)
+    ((coefficient, cell),) = question.measures[0].terms
+    assert coefficient == 1, "a count of rows is one cell"
+    mechanism = noise.mechanisms[place]
+    measurement = mechanism.measure(exact.cells[cell], holdings.randomness)
+    counts = np.asarray(measurement.values, dtype=np.int64)
+    return NoisyMarginal(design.marginals[place], counts, mechanism.law, mechanism.name)
+
+
+def _is_noisy(noisy: NoisyMarginal) -> bool:
+    return isinstance(noisy.law, DiscreteLaplace | DiscreteGaussian)
