@@ -4,6 +4,7 @@ from confide.ledger.chain import Entry, Head
 from confide.ledger.creation import restore_anchor
 from confide.ledger.export import check_export, export
 from confide.ledger.memory import MemoryLedger
+from confide.ledger.postgres import PostgresLedger
 from confide.ledger.protocol import Ledger
 from confide.ledger.replay import Statement
 from confide.ledger.sqlite import SqliteLedger
@@ -13,6 +14,7 @@ __all__ = [
     "Head",
     "Ledger",
     "MemoryLedger",
+    "PostgresLedger",
     "SqliteLedger",
     "Statement",
     "check_export",

@@ -125,6 +125,21 @@ def read_mark(path: Path) -> Mark | None:
         raise LedgerError(f"the anchor {path} cannot be read: {error.strerror}") from error
 
 
+def set_aside(path: Path) -> None:
+    """Move a damaged anchor out of the way; one that can be read stays."""
+    try:
+        old = Anchor(path)
+        try:
+            readable = old.read() is not None
+        finally:
+            old.close()
+    except LedgerError:
+        readable = False
+    if readable:
+        raise LedgerError(f"the anchor {path} is there and can be read: there is nothing to restore")
+    path.rename(f"{path}.damaged")
+
+
 def missing(path: Path) -> LedgerDamaged:
     return LedgerDamaged(
         f"the anchor {path} is missing, so nobody can tell whether the ledger is complete. Put the file back; if it is "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from confide.errors import LedgerError, LedgerFull
 from confide.ledger import keeping, sqlite_file
-from confide.ledger.anchor import Anchor, Mark
+from confide.ledger.anchor import Anchor, Mark, set_aside
 from confide.ledger.durability import sync_path
 from confide.ledger.inspection import verify
 from confide.ledger.place import Place
@@ -48,7 +48,7 @@ def restore_anchor(path: str | os.PathLike[str], anchor: str | os.PathLike[str] 
     place.require_ledger()
     statement = verify(place, 10.0, anchored=False)
     if os.path.lexists(place.anchor):
-        _set_aside(place.anchor)
+        set_aside(place.anchor)
     made = Anchor(place.anchor, create=True)
     try:
         with made.locked() as held:
@@ -58,20 +58,6 @@ def restore_anchor(path: str | os.PathLike[str], anchor: str | os.PathLike[str] 
             made.write(Mark(statement.ledger, statement.head.sequence, statement.head.hash))
     finally:
         made.close()
-
-
-def _set_aside(anchor: Path) -> None:
-    try:
-        old = Anchor(anchor)
-        try:
-            readable = old.read() is not None
-        finally:
-            old.close()
-    except LedgerError:
-        readable = False
-    if readable:
-        raise LedgerError(f"the anchor {anchor} is there and can be read: there is nothing to restore")
-    anchor.rename(f"{anchor}.damaged")
 
 
 def _draft(draft: Path, terms: Terms) -> None:

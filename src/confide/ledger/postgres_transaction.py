@@ -1,0 +1,166 @@
+"""Transactions on a ledger in PostgreSQL, for threads, processes, forks and machines at once.
+
+A write begins, locks the one row of the table `ledger`, checks the last entry against this machine's anchor, appends,
+commits (which waits until the server's log is on disk, and on the disk of a synchronous standby if it has one), and
+moves the anchor; only then does anybody hear of it.
+"""
+
+import time
+from collections.abc import Callable
+
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError
+from confide.ledger import postgres_schema, storage
+from confide.ledger.anchor import Anchor, Mark
+from confide.ledger.booking import Position
+from confide.ledger.fork import keep_across_forks, leave_open
+from confide.ledger.keeping import Reading, Result, Writing
+from confide.ledger.postgres_address import PostgresPlace
+from confide.ledger.postgres_connection import PostgresConnection
+from confide.ledger.postgres_driver import driver, is_busy, lost, translated
+from confide.ledger.soundness import UNREADABLE, require_not_behind
+from confide.ledger.turn import Turns
+
+
+class PostgresTransactions:
+    """One connection and one anchor, opened when needed and again when lost, used by one thread at a time."""
+
+    def __init__(self, place: PostgresPlace, identity: str, timeout: float) -> None:
+        self._place = place
+        self._identity = identity
+        self._turns = Turns(place.name, timeout)
+        self._connection: PostgresConnection | None = None
+        self._anchor: Anchor | None = None
+        self._closed = False
+        keep_across_forks(self)
+
+    def write(self, work: Writing[Result]) -> Result:
+        """Run `work` in one durable transaction, alone among all writers."""
+
+        def attempt(anchor: Anchor, deadline: float) -> tuple[Result]:
+            mark = anchor.read()
+            connection = self._begin(deadline, write=True)
+            postgres_schema.require_state(connection, self._place, lock=True)
+            result, after = work(connection, self._position(connection, mark))
+            connection.commit()
+            self._move(anchor, mark, after, deadline)
+            return (result,)
+
+        return self._run(attempt)
+
+    def read(self, work: Reading[Result]) -> Result:
+        """Run `work` on one consistent state of the ledger."""
+
+        def attempt(anchor: Anchor, deadline: float) -> tuple[Result]:
+            mark = anchor.read()
+            connection = self._begin(deadline, write=False)
+            postgres_schema.require_state(connection, self._place)
+            position = self._position(connection, mark)
+            return (work(connection, position, mark or Mark(self._identity, 0, "")),)
+
+        return self._run(attempt)
+
+    def catch_up(self) -> None:
+        """Bring this machine's anchor up to the ledger. What can be read was committed, so it is durable."""
+
+        def attempt(anchor: Anchor, deadline: float) -> tuple[None]:
+            mark = anchor.read()
+            connection = self._begin(deadline, write=False)
+            postgres_schema.require_state(connection, self._place)
+            self._move(anchor, mark, self._position(connection, mark), deadline)
+            return (None,)
+
+        self._run(attempt)
+
+    def _run(self, attempt: Callable[[Anchor, float], tuple[Result]]) -> Result:
+        psycopg = driver()
+
+        def tried(deadline: float) -> tuple[Result] | None:
+            self.require_open()
+            if self._anchor is None:
+                self._anchor = Anchor(self._place.anchor)
+            try:
+                return attempt(self._anchor, deadline)
+            except psycopg.Error as error:
+                if is_busy(error):
+                    return None
+                raise translated(error, self._place.name) from error
+            except LedgerBusy:
+                return None
+            except UNREADABLE as error:
+                raise LedgerDamaged(f"the ledger {self._place.name} is not as it should be") from error
+            finally:
+                if self._connection is not None:
+                    self._connection.rollback()
+                    if self._connection.closed:
+                        self._drop()
+
+        return self._turns.take(tried)
+
+    def _begin(self, deadline: float, *, write: bool) -> PostgresConnection:
+        """A connection in a transaction. One that died while it was idle is replaced: nothing was under way."""
+        wait = deadline - time.monotonic()
+        if self._connection is not None:
+            try:
+                self._connection.begin(write=write, wait=wait)
+                return self._connection
+            except driver().OperationalError:
+                self._drop()
+        self._connection = PostgresConnection(self._place)
+        self._connection.begin(write=write, wait=wait)
+        postgres_schema.require_server(self._connection, self._place)
+        return self._connection
+
+    def _position(self, connection: PostgresConnection, mark: Mark | None) -> Position:
+        """Where the chain stands, never behind the anchor that was read before."""
+        position = Position.of(*storage.last(connection))
+        if mark is not None:
+            require_not_behind(mark, position, self._place)
+        return position
+
+    def _move(self, anchor: Anchor, mark: Mark | None, position: Position, deadline: float) -> None:
+        """Move the anchor, durably. Others on this machine may have moved it further meanwhile; it never goes back."""
+        if mark is not None and mark.sequence >= position.sequence:
+            return
+        while True:
+            with anchor.locked() as held:
+                if held:
+                    anchor.write(Mark(self._identity, position.sequence, position.hash.hex()))
+                    return
+            if time.monotonic() > deadline:
+                raise lost(self._place.name)  # as good as: it may stand in the ledger, and nobody was told
+            time.sleep(0.001)
+
+    def close(self) -> None:
+        self._turns.hold()
+        try:
+            self._closed = True
+            self._drop()
+            if self._anchor is not None:
+                self._anchor.close()
+                self._anchor = None
+        finally:
+            self._turns.release()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def hold(self) -> None:
+        self._turns.hold()
+
+    def release(self) -> None:
+        self._turns.release()
+
+    def abandon(self) -> None:
+        """On the far side of a fork: forget the connection without closing it, which would end it for its owner."""
+        leave_open(self._connection)
+        self._connection = None
+        if self._anchor is not None:
+            self._anchor.close()
+            self._anchor = None
+        self._turns.forget()
+
+    def require_open(self) -> None:
+        if self._closed:
+            raise LedgerError(f"the ledger {self._place.name} was closed")
