@@ -77,10 +77,10 @@ def _source_state(rules: Policy) -> tuple[str, ConfideError | None]:
     if rules.source is None:
         return "not looked at", None
     try:
-        check_source(rules)
+        remarks = check_source(rules)
     except SourceError as error:
         return "does not fit", error
-    return "opens, and has the columns that the policy names", None
+    return "; ".join(("opens, and has the columns that the policy names", *remarks)), None
 
 
 def _books(rules: Policy, ledger: str | None) -> tuple[books.Books | None, ConfideError | None]:

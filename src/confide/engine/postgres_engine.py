@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 from psycopg.adapt import Loader
 
-from confide.engine.postgres_schema import Described, describe, relation
+from confide.engine.postgres_schema import Described, Relation, describe, relation
 from confide.engine.running import Columns, Rows
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.translation import Translator
@@ -62,23 +62,30 @@ class PostgresEngine(SqlEngine):
         self._closed = False
         self._address, self._schema = _address(policy.source)
         try:
-            with self._transaction():
-                self._described = {label: self._describe(label) for label in policy.tables}
-                place = self._connected().info
-        except SourceError:
+            relations = self._open()
+        except BaseException:
             self.close()
             raise
-        except psycopg.Error as error:
-            self.close()
-            raise SourceError(_complaint(error)) from None
-        relations = {label: relation(found, policy.tables[label]) for label, found in self._described.items()}
         self._translate = Translator("postgres", {label: found.query for label, found in relations.items()})
         self._storages = {
             (label, column): storage for label, found in relations.items() for column, storage in found.storages.items()
         }
-        tables = [described.place for described in self._described.values()]
-        stated = policy.version or "\x1f".join([place.host, str(place.port), place.dbname, *tables])
-        self._version = sha256(stated.encode()).hexdigest()
+
+    def _open(self) -> dict[str, Relation]:
+        tables = self._policy.tables
+        try:
+            with self._transaction():
+                self._described = {label: self._describe(label) for label in tables}
+                place = self._connected().info
+                where = [place.host, str(place.port), place.dbname]
+        except psycopg.Error as error:
+            complaint = _complaint(error)
+        else:
+            stated = self._policy.version or "\x1f".join([*where, *(found.place for found in self._described.values())])
+            self._version = sha256(stated.encode()).hexdigest()
+            return {label: relation(found, tables[label]) for label, found in self._described.items()}
+        # Outside of the handler, so that the driver's words, which hold the address, do not travel along.
+        raise SourceError(complaint)
 
     @property
     def version(self) -> str:
@@ -86,9 +93,15 @@ class PostgresEngine(SqlEngine):
         return self._version
 
     @property
-    def writable(self) -> tuple[str, ...]:
-        """Tables that this user could change: more rights than are needed."""
-        return tuple(label for label, described in self._described.items() if described.writable)
+    def remarks(self) -> tuple[str, ...]:
+        writable = [label for label, described in self._described.items() if described.writable]
+        views = [label for label, described in self._described.items() if described.kind in ("view", "foreign table")]
+        found = ["this user can only read them"]
+        if writable:
+            found = [f"this user could change {', '.join(writable)}; reading needs no more than GRANT SELECT"]
+        if views:
+            found.append(f"{', '.join(views)}: what a view or a foreign table calls is not seen, and must be trusted")
+        return tuple(found)
 
     def close(self) -> None:
         self._closed = True

@@ -72,6 +72,11 @@ class Engine(Protocol):
         """What an inquiry finds; raises nothing but EngineError once rows are read."""
         ...
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a custodian should know of the source."""
+        ...
+
     def columns(self, table: str) -> Mapping[str, Column]:
         """The columns of a public table."""
         ...

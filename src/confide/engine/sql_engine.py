@@ -38,6 +38,11 @@ class SqlEngine(ABC):
         self._public: dict[str, Mapping[str, Column]] = {}
         self._multiplicities: dict[tuple[str, tuple[Column, ...]], int] = {}
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a custodian should know of the source, such as rights that nobody needs."""
+        return ()
+
     @abstractmethod
     def _rows(self, statement: str) -> Rows:
         """The rows of a statement."""

@@ -9,7 +9,7 @@ from confide.engine.csv_header import read_header
 from confide.engine.stored_tables import stored_tables
 from confide.errors import SourceError
 from confide.policy import Policy
-from confide.release.opening import open_engine
+from confide.release.sources import open_engine
 
 UNKNOWN = ""
 """The type of a column that only a name is known of."""
@@ -51,9 +51,16 @@ def stored_table(path: Path, table: str | None = None) -> StoredTable:
     return StoredTable(table or _table_name(path), columns)
 
 
-def check_source(policy: Policy) -> None:
-    """Open the data of a policy and compare its schema with it; `SourceError` says what does not fit."""
-    open_engine(policy, None).close()
+def check_source(policy: Policy) -> tuple[str, ...]:
+    """Open the data of a policy and compare its schema with it; `SourceError` says what does not fit.
+
+    Returned is what is worth a second look, such as rights to change the data.
+    """
+    engine = open_engine(policy, None)
+    try:
+        return engine.remarks
+    finally:
+        engine.close()
 
 
 def _chosen(path: Path, tables: dict[str, tuple[tuple[str, str], ...]], table: str | None) -> StoredTable:

@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from confide.engine import Engine
-from confide.engine.duckdb_engine import DuckDBEngine
-from confide.errors import ParameterError, SourceError
-from confide.ledger import MemoryLedger, SqliteLedger
+from confide.errors import ParameterError
+from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
+from confide.release.ledgers import create_or_open, ledger_place
 from confide.release.session import Session
+from confide.release.sources import open_engine
 
 PolicyLike = Policy | Mapping[str, Any] | str | os.PathLike[str]
 
@@ -27,20 +27,20 @@ def open_session(
     """Open a policy's data for questions.
 
     `policy` is a path, a dict or a `Policy`; `data` maps tables to Arrow, pandas or polars frames where the policy
-    names no files. The ledger is `ledger`, or what the policy says, or a file beside the policy, made on the first
-    opening and never again. `analyst` names who asks: stored answers and caps are theirs.
+    names no files. The ledger is `ledger`, or what the policy says, or a file beside the policy: a file, or a schema on
+    PostgreSQL, made on the first opening and never again. `analyst` names who asks: stored answers and caps are theirs.
     """
     rules = read_policy(policy)
     if not isinstance(analyst, str) or len(analyst) > 200:
         raise ParameterError("analyst is a short name")
     engine = open_engine(rules, data)
     try:
-        place = ledger_path(rules, ledger, engine)
-        book = SqliteLedger.open_or_create(place, rules.budget, rules.analysts)
+        place = ledger_place(rules, ledger, engine)
+        book = create_or_open(place, rules.budget, rules.analysts)
     except BaseException:
         engine.close()
         raise
-    return Session(rules, engine, book, analyst, ledger_path=place)
+    return Session(rules, engine, book, analyst, ledger_path=place if isinstance(place, Path) else None)
 
 
 def open_for_tests(
@@ -54,33 +54,3 @@ def open_for_tests(
 
 def read_policy(policy: PolicyLike) -> Policy:
     return policy if isinstance(policy, Policy) else load(policy)
-
-
-def ledger_path(policy: Policy, ledger: str | os.PathLike[str] | None, engine: Engine | None = None) -> Path:
-    """Where the ledger of a policy is: as given, as the policy says, or beside the policy."""
-    if ledger is not None:
-        return _local(os.fspath(ledger), Path())
-    if policy.ledger is not None:
-        return _local(policy.ledger, policy.base)
-    if policy.path is not None:
-        return policy.path.with_suffix(".ledger")
-    # A policy without a file: its ledger belongs to the data, so another policy on the same data finds the same one.
-    named = policy.source if isinstance(policy.source, str) else "\x1f".join(sorted((policy.source or {}).values()))
-    identity = named or (engine.version if engine is not None else "")
-    return policy.base / f"confide-{sha256(identity.encode()).hexdigest()[:12]}.ledger"
-
-
-def _local(place: str, base: Path) -> Path:
-    if "://" in place:
-        raise ParameterError(
-            f"the ledger {place.split('://', maxsplit=1)[0]}://... is not a file; ledgers are SQLite files here"
-        )
-    return base / Path(place).expanduser()
-
-
-def open_engine(policy: Policy, data: Mapping[str, Any] | None) -> Engine:
-    if isinstance(policy.source, str) and ("://" in policy.source or policy.source == "spark"):
-        raise SourceError(
-            f"the source {policy.source.split('://', maxsplit=1)[0]} is not served here; use files, DuckDB or frames"
-        )
-    return DuckDBEngine(policy, data)
