@@ -145,8 +145,8 @@ def differing(differences: tuple[books.Difference, ...], policy: str) -> LedgerE
 
 def restore_anchor(policy: str, ledger: str | None, as_json: bool) -> None:
     with waiting("walking the chain"):
-        path = books.restore_anchor(Policy.load(policy), ledger)
+        path, anchor = books.restore_anchor(Policy.load(policy), ledger)
     if as_json:
-        show_json({"ledger": str(path), "anchor": f"{path}.anchor"})
+        show_json({"ledger": str(path), "anchor": str(anchor)})
         return
     say(f"the chain of {path} is whole, and its anchor is made again")

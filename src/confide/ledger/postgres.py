@@ -80,7 +80,13 @@ class PostgresLedger(KeptLedger):
         timeout: float = TIMEOUT,
     ) -> Self:
         """Open a ledger, or make it if neither it nor an anchor of it is there. All who do so at once get the same."""
-        place = PostgresPlace.of(address, anchor)
+        return cls.at(PostgresPlace.of(address, anchor), budget, caps, timeout=timeout)
+
+    @classmethod
+    def at(
+        cls, place: PostgresPlace, budget: Budget, caps: Mapping[str, object] | None = None, *, timeout: float = TIMEOUT
+    ) -> Self:
+        """Open or make the ledger at a place."""
         _create(place, Terms.of(budget, caps))
         return cls(place, timeout)._with_terms(budget, caps, place.name)
 
@@ -92,7 +98,7 @@ class PostgresLedger(KeptLedger):
         return f"<PostgresLedger {self._place.name}>"
 
 
-def exists(place: PostgresPlace) -> bool:
+def postgres_holds_ledger(place: PostgresPlace) -> bool:
     """Whether a ledger is there; `LedgerMissing` if this machine's anchor shows that one was, and it is gone."""
     mark = read_mark(place.anchor)
     with _snapshot(place) as connection:
@@ -155,7 +161,7 @@ def _verify(place: PostgresPlace, mark: Mark | None = None, *, vouched: bool = T
 
 
 def _create(place: PostgresPlace, terms: Terms) -> bool:
-    if exists(place):
+    if postgres_holds_ledger(place):
         return False
     _make_anchor(place)  # before the ledger: a place without one is no place for it
     with _connected(place) as connection:

@@ -41,8 +41,8 @@ class PostgresPlace:
     """What libpq is told."""
 
     @classmethod
-    def of(cls, address: str, anchor: str | os.PathLike[str] | None = None) -> Self:
-        """The place in an address; the anchor is that of the address, or else `anchor`."""
+    def of(cls, address: str, anchor: str | os.PathLike[str] | None = None, base: Path = Path()) -> Self:
+        """The place in an address. Its anchor is that of the address, where a path starts at `base`, or `anchor`."""
         if not is_postgres(address):
             raise LedgerError(f"this is not an address of a ledger on PostgreSQL: write {EXAMPLE}")
         plain, own = _split(address)
@@ -62,13 +62,16 @@ class PostgresPlace:
                 f"{LONGEST_SCHEMA} bytes that does not begin with pg_"
             )
         name = f"{shown}{_joint(shown)}schema={schema}"
-        chosen = own.get("anchor") or anchor
+        chosen = base / Path(own["anchor"]).expanduser() if own.get("anchor") else anchor
         if chosen is None:
             raise LedgerError(
                 f"the ledger {name} has no anchor, the file in which this machine keeps how far the ledger has gone: "
                 f"write {name}&anchor=/var/lib/confide/{schema}.anchor"
             )
         return cls(schema, Path(chosen).expanduser().resolve(), name, MappingProxyType(parameters))
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def set_back(self) -> str:

@@ -3,7 +3,7 @@
 import re
 
 _PASSWORD = re.compile(r"^([a-z][a-z0-9+.-]*://[^/?#:@]*):[^/?#]*@", re.IGNORECASE)
-_PARAMETER = re.compile(r"([?&]password=)[^&#]*", re.IGNORECASE)
+_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
 
 
 def without_password(address: str) -> str:

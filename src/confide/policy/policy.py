@@ -34,8 +34,8 @@ class Policy:
     unit: Unit
     budget: Budget
     analysts: Mapping[str, Fraction] = field(default_factory=dict, hash=False)
-    source: Mapping[str, str] | str | None = field(default=None, hash=False)
-    ledger: str | None = None
+    source: Mapping[str, str] | str | None = field(default=None, hash=False, repr=False)  # may hold a password
+    ledger: str | None = field(default=None, repr=False)
     version: str | None = None
     base: Path = field(default=Path(), compare=False)
     path: Path | None = field(default=None, compare=False)

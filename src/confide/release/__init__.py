@@ -2,7 +2,8 @@
 
 from confide.release.answer import Answer
 from confide.release.cost import BudgetState, Cost
-from confide.release.opening import ledger_path, open_for_tests, open_session, read_policy
+from confide.release.ledgers import ledger_place
+from confide.release.opening import open_for_tests, open_session, read_policy
 from confide.release.plan import Plan
 from confide.release.session import Session
 
@@ -12,7 +13,7 @@ __all__ = [
     "Cost",
     "Plan",
     "Session",
-    "ledger_path",
+    "ledger_place",
     "open_for_tests",
     "open_session",
     "read_policy",

@@ -8,15 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from confide.errors import LedgerError
-from confide.ledger import Entry, Head, Ledger, MemoryLedger, SqliteLedger
+from confide.ledger import Entry, Head, Ledger, MemoryLedger
 from confide.ledger import export as write_export
-from confide.ledger import restore_anchor as make_anchor
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import of_quanta
 from confide.release.cost import BudgetState, budget_state
-from confide.release.opening import ledger_path
+from confide.release.ledgers import LedgerPlace, exists, ledger_place, open_existing, restore
 
 LedgerPath = str | os.PathLike[str] | None
 
@@ -51,7 +49,7 @@ class Difference:
 class Books:
     """The state of a policy's ledger, and the terms in which the two differ."""
 
-    path: Path
+    path: LedgerPlace
     exists: bool
     budget: BudgetState
     entries: int
@@ -64,8 +62,8 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
 
     A ledger that was never made has spent nothing; it is not made by looking.
     """
-    path = ledger_path(policy, ledger)
-    with _book(policy, path) as book:
+    path = ledger_place(policy, ledger)
+    with open_existing(path) if exists(path) else MemoryLedger(policy.budget, policy.analysts) as book:
         state = budget_state(book, analyst)
         fitting = None if epsilon is None else state.answers_left(float(parse_amount(epsilon, "epsilon")), book.budget)
         differs = _differences(book, policy)
@@ -74,7 +72,7 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
 
 def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tuple[Line, ...]:
     """The newest charges and changes of terms, oldest first."""
-    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+    with open_existing(ledger_place(policy, ledger)) as book:
         # A charge and its answer are two entries.
         newest = list(book.entries(after=max(0, _length(book) - 2 * last)))
         answered = {entry.body["charge"] for entry in newest if entry.kind == "answer"}
@@ -84,40 +82,29 @@ def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tup
 
 def verify(policy: Policy, ledger: LedgerPath = None) -> Head:
     """Walk the whole chain and add everything up again; `LedgerDamaged` or `LedgerRolledBack` if it does not hold."""
-    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+    with open_existing(ledger_place(policy, ledger)) as book:
         return book.verify()
 
 
 def export(policy: Policy, stream: IO[str], ledger: LedgerPath = None) -> Head:
     """Every entry as one JSON line that anybody can add up again."""
-    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+    with open_existing(ledger_place(policy, ledger)) as book:
         return write_export(book, stream)
 
 
 def amend(policy: Policy, ledger: LedgerPath = None) -> tuple[Difference, ...]:
     """Put the policy's budget and caps on the ledger's record; what had to be changed for that."""
-    with SqliteLedger.open(ledger_path(policy, ledger)) as book:
+    with open_existing(ledger_place(policy, ledger)) as book:
         differs = _differences(book, policy)
         if differs:
             book.amend(policy.budget, policy.analysts)
         return differs
 
 
-def restore_anchor(policy: Policy, ledger: LedgerPath = None) -> Path:
-    """Make a lost anchor again; the custodian vouches that the ledger is the newest there is."""
-    path = ledger_path(policy, ledger)
-    make_anchor(path)
-    return path
-
-
-def _book(policy: Policy, path: Path) -> Ledger:
-    if os.path.lexists(path) or os.path.lexists(f"{path}.anchor"):
-        return SqliteLedger.open(path)
-    if not path.parent.is_dir():
-        raise LedgerError(
-            f"the folder {path.parent} of the ledger does not exist: make it, or keep the ledger elsewhere"
-        )
-    return MemoryLedger(policy.budget, policy.analysts)
+def restore_anchor(policy: Policy, ledger: LedgerPath = None) -> tuple[LedgerPlace, Path]:
+    """Make a lost anchor again; the custodian vouches that the ledger is the newest there is. Ledger and anchor."""
+    place = ledger_place(policy, ledger)
+    return place, restore(place)
 
 
 def _differences(book: Ledger, policy: Policy) -> tuple[Difference, ...]:
