@@ -123,7 +123,7 @@ def plan_design(
 
 
 def warn_of(plan: MicrodataPlan) -> None:
-    """A warning before the charge, if what comes out is mostly noise."""
+    """A warning before the charge, if nothing of what comes out would be more than noise."""
     for note in plan.notes:
         if note.startswith(_TOO_SMALL):
             warnings.warn(f"{note} (plan_microdata shows this for free)", UserWarning, stacklevel=5)
@@ -139,15 +139,18 @@ def _notes(planned: Sequence[PlannedMarginal], size: int | None, epsilon: Fracti
     if not lost:
         return []
     worst, best = max(lost, key=_ratio), min(lost, key=_ratio)
-    whole = len(lost) == len(planned)
-    said = "any of the marginals" if whole else ", ".join(show_marginal(each.marginal) for each in lost)
+    forecast = (
+        f"a count of {show_marginal(worst.marginal)} is {worst.mean:,.1f} on average and its interval "
+        f"±{worst.combined:,.0f}"
+    )
     # Widths fall as 1/ε for Laplace noise, and about so for Gaussian noise at the small ε this is about.
-    return [
-        f"{_TOO_SMALL} for {said}: a count of {show_marginal(worst.marginal)} is {worst.mean:,.1f} on average and its "
-        f"interval ±{worst.combined:,.0f}; for the mean count to show, {show_marginal(best.marginal)} needs about "
-        f"ε = {show(_needed(best, epsilon), 2)}"
-        + ("" if best is worst else f", {show_marginal(worst.marginal)} ε = {show(_needed(worst, epsilon), 2)}")
-    ]
+    needed = f"{show_marginal(best.marginal)} needs about ε = {show(_needed(best, epsilon), 2)}"
+    if best is not worst:
+        needed += f", {show_marginal(worst.marginal)} ε = {show(_needed(worst, epsilon), 2)}"
+    if len(lost) == len(planned):
+        return [f"{_TOO_SMALL} for any of the marginals: {forecast}; for the mean count to show, {needed}"]
+    names = ", ".join(show_marginal(each.marginal) for each in lost)
+    return [f"counts of {names} are mostly noise one by one, and useful in sums: {forecast} ({needed})"]
 
 
 def _ratio(planned: PlannedMarginal) -> float:
