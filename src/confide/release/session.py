@@ -1,6 +1,6 @@
 """The one place where data, noise and budget meet. Charge before read; answer stored before it is sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from confide.release.microdata import Microdata, Progress
     from confide.release.microdata_plan import MicrodataPlan
     from confide.release.synthetic import Synthetic
+    from confide.release.synthetic_copy import SyntheticCopy
+    from confide.release.trust_plan import TrustPlan
+    from confide.release.verdict import Verdict, Verdicts
     from confide.synthesis.rap import Tell
     from confide.workload import Workload
 
@@ -263,6 +266,75 @@ class Session:
         from confide.release.history import history  # noqa: PLC0415  loaded when used
 
         return history(self._holdings, table, pad)
+
+    def open_copy(self, synthetic: object, table: str | None = None) -> "SyntheticCopy":
+        """Synthetic data, opened and checked once, to decide about many times. Free.
+
+        `synthetic` is a frame, a Parquet or CSV file, or a mapping of tables to such; `table` is the one it stands for.
+        """
+        from confide.release.synthetic_copy import open_copy  # noqa: PLC0415  loaded when used
+
+        return open_copy(self.policy, synthetic, table)
+
+    def plan_trust(
+        self,
+        sql: str | Sequence[str],
+        synthetic: object,
+        within: object,
+        epsilon: object = None,
+        mechanism: str = "auto",
+        prefer: str = "balanced",
+        *,
+        gap: object = None,
+        error: float = 0.05,
+        dialect: str = "duckdb",
+    ) -> "TrustPlan | tuple[TrustPlan, ...]":
+        """How often a verdict would be wrong, by the unknown gap between the answers. Free: nothing private is read.
+
+        Give `epsilon`, or a `gap` to find the least ε for which the verdict errs there with probability `error`.
+        """
+        from confide.release.trust_plan import plan_trust  # noqa: PLC0415  loaded when used
+        from confide.release.trusting import prepare_request  # noqa: PLC0415  loaded when used
+
+        holdings = self._holdings
+        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect))
+        return plan_trust(holdings, request, epsilon, gap, error, self.budget)
+
+    def trust(
+        self,
+        sql: str | Sequence[str],
+        synthetic: object,
+        within: object,
+        epsilon: object,
+        mechanism: str = "auto",
+        prefer: str = "balanced",
+        *,
+        dialect: str = "duckdb",
+    ) -> "Verdict | Verdicts":
+        """May the synthetic answer of a query be used? One private bit; `epsilon` is the cost of the whole call.
+
+        `within` says how near the private answer must be: 50, or "5%" of the synthetic one. Several queries, as a list,
+        share ε; GROUP BY gives one verdict for each key. `prefer="cautious"` bounds the probability of a wrong yes.
+        """
+        from confide.release.trusting import prepare_request, trust  # noqa: PLC0415  loaded when used
+
+        holdings = self._holdings
+        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect))
+        return trust(holdings, request, epsilon)
+
+    def _binder(self, dialect: str) -> Callable[[str, str], Question]:
+        return lambda text, mechanism: self._bind(text, None, dialect, mechanism)
+
+    def _bind_any(
+        self, sql: str, bounds: Mapping[str, Sequence[object]] | None, dialect: str, mechanism: Mapping[str, str] | str
+    ) -> Question | Conjunction:
+        """A question whose bounds are known beforehand, else one over a join whose mechanism finds them."""
+        if wants_join(sql, self.policy, mechanism, dialect):
+            return join_instead(self._holdings, sql, dialect, mechanism, None)
+        try:
+            return self._bind(sql, bounds, dialect, mechanism)
+        except QueryError as refusal:
+            return join_instead(self._holdings, sql, dialect, mechanism, refusal)
 
     # --- pieces -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,267 @@
+"""Deciding whether synthetic answers may be used: the interval from public data, one bit from the private ones."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from confide.errors import ParameterError
+from confide.mechanism.tally import Tally
+from confide.privacy.amount import parse_amount
+from confide.privacy.budget import Budget
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss, PureDP
+from confide.query.grouping import key_size
+from confide.query.question import KeyColumn
+from confide.release.cost import Cost
+from confide.release.holdings import Holdings, Release
+from confide.release.statistics import root
+from confide.release.synthetic_copy import SyntheticCopy, open_copy
+from confide.release.table import spelled
+from confide.release.trust_question import Asked, Bind, Wanted, answer_reading, asked, fetch
+from confide.release.verdict import Verdict, Verdicts
+from confide.trust.choice import Chooser, Chosen
+from confide.trust.facts import Prefer
+from confide.trust.reading import (
+    Imagined,
+    Seen,
+    imagined_mean,
+    imagined_sum,
+    imagined_values,
+    imagined_whole,
+    quantile_of,
+)
+from confide.trust.target import Target, Within
+
+MOST_VERDICTS: Final = 10_000
+
+BindAs = Callable[[str, str], Any]
+"""The question of a text under a mechanism's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One key of a query, or all of its rows: the synthetic answer and everything public about the decision."""
+
+    question: int
+    place: int
+    key: dict[str, Any]
+    chooser: Chooser
+
+    @property
+    def target(self) -> Target:
+        return self.chooser.target
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A checked request: what is to be decided, and how."""
+
+    questions: tuple[Asked, ...]
+    groups: tuple[Group, ...]
+    within: Within
+    mechanism: str
+    prefer: Prefer
+    version: str
+    left_out: tuple[str, ...]
+
+    @property
+    def single(self) -> bool:
+        """Whether one verdict was asked for, rather than a list or a group."""
+        return len(self.questions) == 1 and not self.questions[0].grouped
+
+
+def prepare_request(
+    holdings: Holdings,
+    sql: Any,
+    synthetic: Any,
+    within: object,
+    mechanism: object,
+    prefer: object,
+    bind: BindAs,
+) -> Request:
+    """Everything that is told from the texts, the policy and the synthetic data: free, and wrong input ends here."""
+    distance, texts = Within.parse(within), _texts(sql)
+    if not isinstance(mechanism, str):
+        raise ParameterError(f"mechanism={mechanism!r} is not the name of a decider; write for example 'auto'")
+    if prefer not in ("balanced", "cautious"):
+        raise ParameterError(f"prefer={prefer!r} is unknown; write 'balanced', or 'cautious' to bound a wrong yes")
+    questions = tuple(asked(text, _binder(bind, text)) for text in texts)
+    if sum(_group_count(question) for question in questions) > MOST_VERDICTS:
+        raise ParameterError(f"that is more than {MOST_VERDICTS:,} verdicts at once; ask with fewer keys")
+    if isinstance(synthetic, SyntheticCopy):
+        return _request(questions, synthetic, distance, mechanism, prefer)
+    with open_copy(holdings.policy, synthetic, _only_table(questions)) as copy:
+        return _request(questions, copy, distance, mechanism, prefer)
+
+
+def trust(holdings: Holdings, request: Request, epsilon: object) -> Verdict | Verdicts:
+    """One bit for each group, at ε in all: queries share it, keys do not, as long as a unit is under one of them."""
+    exact = parse_amount(epsilon, "epsilon")
+    fingerprints = [question.question.fingerprint for question in request.questions]
+    parts = (*fingerprints, request.version, str(request.within), request.mechanism, request.prefer, str(exact))
+    key = holdings.key("trust", *parts)
+    purpose = "trust: " + "; ".join(question.sql.strip() for question in request.questions)
+
+    def prepare() -> tuple[PrivacyLoss, Release]:
+        loss, share = allowance(holdings.ledger.budget, exact, len(request.questions))
+        chosen = [group.chooser.choose(request.mechanism, share) for group in request.groups]
+
+        def release(charge: Charge) -> bytes:
+            seen = _private(holdings, request, chosen, charge)
+            cost = Cost.of(exact, loss)
+            verdicts = tuple(
+                _verdict(holdings, request, group, one, own, share, cost)
+                for group, one, own in zip(request.groups, chosen, seen, strict=True)
+            )
+            return Verdicts(verdicts, cost, request.left_out).to_bytes()
+
+        return loss, release
+
+    verdicts = Verdicts.from_bytes(holdings.once(key, purpose, prepare))
+    return verdicts[0] if request.single else verdicts
+
+
+def allowance(budget: Budget, epsilon: Fraction, questions: int) -> tuple[Any, Fraction]:
+    """What a call costs, and the ε that each of its questions may use. A pure ε costs ε²/2 of ρ."""
+    loss = budget.cost(epsilon)
+    if isinstance(loss, PureDP):
+        return loss, loss.epsilon / questions
+    return loss, root(2 * loss.rho / questions)
+
+
+# --- public -----------------------------------------------------------------------------------------------------------
+
+
+def _request(
+    questions: tuple[Asked, ...], copy: SyntheticCopy, within: Within, mechanism: str, prefer: Prefer
+) -> Request:
+    wanted = [Wanted(question, (answer_reading(question, mechanism),)) for question in questions]
+    groups: list[Group] = []
+    left_out: list[str] = []
+    for number, (question, seen) in enumerate(zip(questions, fetch(wanted, copy.exact), strict=True)):
+        keys = _keys(question)
+        for place, own in enumerate(seen):
+            label = ", ".join(f"{name} = {value}" for name, value in keys[place].items())
+            answer, imagine, tally = _answer(question, own)
+            fault = _fault(answer, within)
+            if fault and not question.grouped:
+                raise ParameterError(f"{fault} (query: {' '.join(question.sql.split())[:200]})")
+            if fault or answer is None:
+                left_out.append(f"no verdict for {label}: {fault}")
+                continue
+            target = Target(answer, within.tau(answer, question.grain))
+            chooser = Chooser(question.facts, target, imagine, prefer, tally)
+            groups.append(Group(number, place, keys[place], chooser))
+    if not groups:
+        raise ParameterError("; ".join(left_out[:5]))
+    version = copy.version
+    return Request(questions, tuple(groups), within, mechanism, prefer, version, tuple(left_out))
+
+
+def _answer(question: Asked, seen: Seen) -> tuple[Fraction | None, Imagined, Tally | None]:
+    """The synthetic answer, in steps of the grid, None for NULL; and what is imagined from it."""
+    match question.facts.kind, seen:
+        case "count", int():
+            return Fraction(seen), imagined_whole(seen), None
+        case "mean", (total, rows):
+            return Fraction(total, rows) if rows else None, imagined_mean(total, rows), None
+        case "sum", (total, rows):
+            return Fraction(total) if rows else None, imagined_whole(total), None
+        case "sum", Tally():
+            return Fraction(seen.total()) if seen.rows else None, imagined_sum(seen), seen
+        case _, Tally():
+            assert question.facts.q is not None
+            place = quantile_of(seen, question.facts.q)
+            return place, imagined_values(seen, question.facts.ends), None
+    raise TypeError("a reading that no aggregate asks for")
+
+
+def _fault(answer: Fraction | None, within: Within) -> str:
+    if answer is None:
+        return "the synthetic answer is NULL, because no synthetic row has a value there: there is nothing to trust"
+    if answer == 0 and within.relative:
+        return "the synthetic answer is 0, of which every percentage is 0; give within as a number, such as within=50"
+    return ""
+
+
+def _keys(question: Asked) -> list[dict[str, Any]]:
+    """The keys of every group, by the names under which they are selected, or else by their own."""
+    keys = question.question.keys
+    names = {column.key: column.name for column in question.question.columns if isinstance(column, KeyColumn)}
+    places = product(*(range(key_size(key) or 0) for key in keys))
+    return [
+        {names.get(i, key.name): spelled(key, at) for i, (key, at) in enumerate(zip(keys, place, strict=True))}
+        for place in places
+    ]
+
+
+def _group_count(question: Asked) -> int:
+    return prod(key_size(key) or 0 for key in question.question.keys)
+
+
+def _only_table(questions: Sequence[Asked]) -> str | None:
+    tables = {table for question in questions for table in question.question.tables}
+    return next(iter(tables)) if len(tables) == 1 else None
+
+
+def _texts(sql: Any) -> tuple[Any, ...]:
+    if isinstance(sql, str):
+        return (sql,)
+    if not isinstance(sql, Sequence) or not sql:
+        raise ParameterError("give a query, or a list of queries")
+    return tuple(sql)
+
+
+def _binder(bind: BindAs, text: str) -> Bind:
+    return lambda mechanism: bind(text, mechanism)
+
+
+# --- private ----------------------------------------------------------------------------------------------------------
+
+
+def _private(holdings: Holdings, request: Request, chosen: list[Chosen], charge: Charge) -> list[Seen]:
+    """What the deciders need of the private data, in the order of the groups: one pass for all that can share one."""
+    wanted = []
+    for number, question in enumerate(request.questions):
+        own = [(group, one) for group, one in zip(request.groups, chosen, strict=True) if group.question == number]
+        if own:
+            places = tuple(group.place for group, _ in own)
+            wanted.append(Wanted(question, tuple(one.decider.reading for _, one in own), places))
+    secret = holdings.ledger.secret
+    found = fetch(wanted, lambda summary: holdings.engine.evaluate(summary, charge, secret))
+    return [seen for question in found for seen in question]
+
+
+def _verdict(
+    holdings: Holdings, request: Request, group: Group, chosen: Chosen, seen: Seen, epsilon: Fraction, cost: Cost
+) -> Verdict:
+    decider, question = chosen.decider, request.questions[group.question]
+    grain, target = question.grain, group.target
+    bit = decider.decide(seen, holdings.randomness)
+    return Verdict(
+        trusted=bool(bit[0]),
+        query=question.sql,
+        key=group.key,
+        synthetic_answer=worth(target.answer, grain),
+        interval=(worth(target.low, grain), worth(target.high, grain)),
+        within=str(request.within),
+        mechanism=decider.name,
+        why=chosen.why,
+        threshold=chosen.threshold * float(grain),
+        effective=target.tau >= chosen.threshold,
+        wrong_yes=decider.wrong_yes,
+        prefer=request.prefer,
+        assumes=decider.assumes,
+        epsilon=float(epsilon),
+        cost=cost,
+        test_noise=not holdings.randomness.kernel,
+    )
+
+
+def worth(index: Fraction, grain: Fraction) -> float:
+    """A place on the grid in the units of the column; whole numbers stay whole."""
+    value = index * grain
+    return int(value) if value.denominator == 1 else float(value)

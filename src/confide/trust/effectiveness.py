@@ -1,0 +1,87 @@
+"""How often a decider errs at a gap, from which τ on it is effective, and what ε a gap takes. Public facts only."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import inf
+from typing import Final
+
+from confide.errors import ParameterError
+from confide.trust.decider import Decider
+from confide.trust.facts import DELTA, Facts
+from confide.trust.reading import Imagined
+from confide.trust.target import Target
+
+LARGEST_TAU: Final = 2**100
+LARGEST_EPSILON: Final = Fraction(1_000)
+SMALLEST_EPSILON: Final = Fraction(1, 10**6)
+MEAN_UNIT: Final = Fraction(1, 2**20)
+"""Means lie between the steps of their grid."""
+
+AtTau = Callable[[Fraction], Decider]
+AtEpsilon = Callable[[Fraction], Decider]
+
+
+def error_at(decider: Decider, target: Target, imagine: Imagined, gap: Fraction) -> float:
+    """The probability of the wrong bit if the private answer is the synthetic one plus `gap`."""
+    chance = decider.chance(imagine(decider.reading, gap))
+    return 1 - chance if abs(gap) < target.tau else chance
+
+
+def worst_error(decider: Decider, target: Target, imagine: Imagined, gap: Fraction) -> float:
+    """The larger of the errors at a gap to either side."""
+    return max(error_at(decider, target, imagine, side) for side in (gap, -gap))
+
+
+def threshold(make: AtTau, facts: Facts, imagine: Imagined) -> float:
+    """The least τ, in steps of the grid, at which a decider is effective at DELTA (deciders, Definition 3.4).
+
+    Effective: it says yes with probability 1 - DELTA if the answers are equal, and no if they are 2τ apart. What a
+    decider is blind to is added. Infinite if there is none.
+    """
+    unit = MEAN_UNIT if facts.kind == "mean" else Fraction(1)
+
+    def effective(steps: int) -> bool:
+        tau = steps * unit
+        decider = make(tau)
+        if 1 - decider.chance(imagine(decider.reading, Fraction(0))) > DELTA:
+            return False
+        return all(decider.chance(imagine(decider.reading, side)) <= DELTA for side in (2 * tau, -2 * tau))
+
+    high = 1
+    while not effective(high):
+        high *= 2
+        if high > LARGEST_TAU:
+            return inf
+    low = high // 2
+    while high - low > max(1, low >> 12):
+        middle = (low + high) // 2
+        low, high = (low, middle) if effective(middle) else (middle, high)
+    return float(high * unit + make(high * unit).blind)
+
+
+def needed_epsilon(make: AtEpsilon, target: Target, imagine: Imagined, gap: Fraction, error: float) -> Fraction:
+    """The least ε, to three digits, at which a decider errs at a gap with at most this probability."""
+
+    def holds(epsilon: Fraction) -> bool:
+        return worst_error(make(epsilon), target, imagine, gap) <= error
+
+    if not holds(LARGEST_EPSILON):
+        raise ParameterError(
+            f"no ε up to {LARGEST_EPSILON} makes the error {error:g} at this gap; "
+            "take a gap farther from the end of the interval, or another decider"
+        )
+    low, high = SMALLEST_EPSILON, LARGEST_EPSILON
+    while high / low > Fraction(1001, 1000):
+        middle = Fraction(float(low * high) ** 0.5).limit_denominator(10**9)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return _short(high)
+
+
+def _short(value: Fraction) -> Fraction:
+    """Rounded up to three significant digits."""
+    scale = Fraction(1)
+    while value * scale < 100:
+        scale *= 10
+    while value * scale >= 1000:
+        scale /= 10
+    return -(-value * scale // 1) / scale
