@@ -5,14 +5,14 @@ import threading
 from fractions import Fraction
 from pathlib import Path
 
-from confide.ledger import SqliteLedger
+from confide.ledger import Ledger, SqliteLedger
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 
 PART = PureDP(Fraction(1, 10_000))
 
 
-def fork_and_charge(ledger: SqliteLedger, key: str) -> int:
+def fork_and_charge(ledger: Ledger, key: str) -> int:
     process = os.fork()
     if process == 0:
         code = 1

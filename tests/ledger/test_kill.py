@@ -76,9 +76,9 @@ def _wait_for_work(record: Path) -> None:
         time.sleep(0.002)
 
 
-def judge(folder: Path, record: Path) -> None:
+def judge(folder: Path, record: Path, opening: Opening = open_ledger) -> None:
     lines = [line.split() for line in record.read_text().splitlines()] if record.exists() else []
-    with open_ledger(folder) as ledger:
+    with opening(folder) as ledger:
         ledger.verify()
         charged = {entry.body["key"] for entry in ledger.entries() if entry.kind == "charge"}
         acknowledged = {line[1] for line in lines if line[0] == "charged"}

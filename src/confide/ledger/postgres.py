@@ -181,12 +181,13 @@ def _vouch(place: PostgresPlace) -> bool:
 
 
 def _make_anchor(place: PostgresPlace, *, keep: bool = False) -> Anchor:
+    elsewhere = f"or keep the anchor elsewhere: write &anchor=/var/lib/confide/{place.schema}.anchor"
+    if not place.anchor.parent.is_dir():
+        raise LedgerError(f"the folder {place.anchor.parent} of the anchor does not exist: make it, {elsewhere}")
     try:
         anchor = Anchor(place.anchor, create=True)
     except LedgerError as error:
-        raise LedgerError(
-            f"{error}. Keep it elsewhere: write &anchor=/var/lib/confide/{place.schema}.anchor"
-        ) from error
+        raise LedgerError(f"{error}; change that, {elsewhere}") from error
     if not keep:
         anchor.close()
     return anchor

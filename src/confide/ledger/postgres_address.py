@@ -86,7 +86,7 @@ def _split(address: str) -> tuple[str, dict[str, str]]:
     """The address for libpq, and our own parameters."""
     if "%00" in address or "\0" in address:
         raise _unreadable()
-    whole, mark, query = address.partition("?")
+    whole, mark, query = _SCHEME.sub("postgresql://", address, count=1).partition("?")
     parts = [part.partition("=") for part in query.split("&") if part]
     own = {name: unquote(value) for name, _, value in parts if name in _OURS}
     rest = "&".join(f"{name}={value}" for name, _, value in parts if name not in _OURS)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg import sql
 
+COMMIT = "on"  # whatever the server, the database or the role have as their default
 CONNECT = 10  # seconds to make a connection
 STATEMENT = 30.0  # seconds for one statement: an answer may be large
 IDLE = 30.0  # seconds that a transaction may hold its lock while its client says nothing
@@ -41,7 +42,7 @@ class PostgresConnection:
     def begin(self, *, write: bool, wait: float = 0.0) -> None:
         """Begin a transaction. A writer sees what was committed before each of its statements, a reader one state."""
         settings = {
-            "synchronous_commit": "on",  # whatever the server, the database or the role have as their default
+            "synchronous_commit": COMMIT,
             "statement_timeout": f"{math.ceil(1000 * self._statement)}ms",
             "lock_timeout": f"{max(1, math.ceil(1000 * wait))}ms",
             "idle_in_transaction_session_timeout": f"{math.ceil(1000 * IDLE)}ms",
