@@ -148,3 +148,14 @@ def test_errors_that_are_none_are_refused() -> None:
 def test_very_small_budgets_take_no_time_or_memory() -> None:
     assert price(1000, epsilon=1e-6).least_sum_error(1.0) > 1e6
     assert price(1000, rho=1e-6).guarantees[0].point == pytest.approx(1000, rel=0.01)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 0.5}, {"rho": 0.125}, {"epsilon": 1.0, "delta": 1e-6}])
+def test_it_is_shown_in_print_and_as_a_chart(budget: dict[str, float]) -> None:
+    found = price(216, **budget)
+    text = str(found)
+    assert "one sum of 216 parts" in text
+    assert "sequential, pinned" in text
+    chart = found.plot().to_dict()
+    assert "216" in chart["title"]
+    assert len(chart["layer"]) == 3

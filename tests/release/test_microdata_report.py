@@ -8,8 +8,6 @@ import pytest
 
 import confide
 from confide.errors import ParameterError
-from confide.fit import price
-from confide.release.microdata_chart import price_curve
 from confide.release.session import Session
 from tests.release.samples import APPROXIMATE, frames, policy, row_policy, rows_frame
 
@@ -131,9 +129,6 @@ def test_charts(people: Session) -> None:
         (rows,) = chart["datasets"].values() if "datasets" in chart else (chart["layer"][0]["data"]["values"],)
         assert len(rows) == len(made.measured.find(marginal).counts)
     assert "TEST NOISE" in chart["title"]
-    curve = price_curve(price(216, epsilon=0.5)).to_dict()
-    assert "216" in curve["title"]
-    assert price_curve(price(216, rho=0.125)).to_dict()["layer"]
 
 
 def test_an_approximate_budget_is_reported_in_rho() -> None:

@@ -28,13 +28,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
 from confide.fit.domain import Floats
+from confide.fit.price_view import price_chart, price_text
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
 from confide.privacy.conversion import rho_for
 
@@ -92,6 +93,13 @@ class Price:
         while _least_sum(self.d, self.budget, high) > wanted:
             high *= 2
         return float(brentq(lambda point: _least_sum(self.d, self.budget, point) - wanted, 0.0, high, xtol=1e-9))
+
+    def plot(self) -> Any:
+        """An Altair chart of the curve with what methods guarantee."""
+        return price_chart(self)
+
+    def __str__(self) -> str:
+        return price_text(self)
 
 
 def price(

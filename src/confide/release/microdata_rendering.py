@@ -29,7 +29,7 @@ def marginal_rows(made: "Microdata") -> tuple[tuple[str, ...], Rows]:
                 show_marginal(each.marginal),
                 f"{len(each.counts):,}",
                 number(each.law.half_width(made.confidence)),
-                each.mechanism,
+                each.mechanism.removeprefix("discrete "),
                 number(int(each.counts.sum())),
                 f"{float(fitted.sum()):,.1f}",
                 f"{float(abs(fitted - each.counts).max()):,.1f}",
@@ -63,8 +63,8 @@ def plan_rows(plan: "MicrodataPlan") -> tuple[tuple[str, ...], Rows]:
             f"{each.cells:,}",
             number(each.half_width),
             number(each.combined),
-            "?" if each.mean is None else number(round(each.mean, 2)),
-            each.mechanism,
+            "?" if each.mean is None else f"{each.mean:,.1f}",
+            each.mechanism.removeprefix("discrete "),
         )
         for each in plan.marginals
     ]
