@@ -178,7 +178,7 @@ class RowWriter:
                 word = "ILIKE" if ignore_case else "LIKE"
                 return f"{self.column(field)} {'NOT ' if negated else ''}{word} {text(pattern)}"
             case SameField(left, right, negated):
-                return f"{self.column(left)} {'<>' if negated else '='} {self.column(right)}"
+                return f"NOT ({self.equal(left, right)})" if negated else self.equal(left, right)
             case Known(subject, negated):
                 return f"{self.subject(subject)} IS {'' if negated else 'NOT '}NULL"
 

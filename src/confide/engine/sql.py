@@ -58,6 +58,17 @@ class SummaryWriter:
         kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
         return f"{counted}{kept} ORDER BY {grouped}"
 
+    def unbounded_rows(self, inputs: list[tuple[str, str]]) -> str:
+        """The rows that count, without bounds on what a unit has, with their keys and inputs."""
+        return self._kept(inputs, bounding=False)
+
+    def source(self) -> str:
+        """The relation, as FROM takes it."""
+        return self._from(self._summary.relation)
+
+    def input_of(self, cell: Cell) -> str:
+        return self._input(cell)
+
     @property
     def _aliases(self) -> list[str]:
         return [f"k{place}" for place in range(len(self._summary.keys))]

@@ -40,6 +40,8 @@ NEGLIGIBLE: Final = 40.0  # what is beyond the last rung has a chance below exp(
 class Growth(Protocol):
     """How fast the rungs of some kind of ladder may grow: a public fact."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def degree(self) -> int:
         """exp(-αk) r_k decreases from k = degree / α + 2 on, for every ladder of the kind."""

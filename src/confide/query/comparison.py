@@ -137,7 +137,7 @@ def matches(pattern: str, value: str, ignore_case: bool) -> bool:
 def compare_fields(operation: Operation, first: Field, second: Field) -> Predicate:
     if operation not in ("=", "<>"):
         raise QueryError(f"{first.name} and {second.name} are not numbers: they are compared with = or <>")
-    if isinstance(first.column, Text) and isinstance(second.column, Text):
+    if all(isinstance(field.column, Text | Identifier) for field in (first, second)):
         return SameField(first, second, operation == "<>")
     if isinstance(first.column, Category) and isinstance(second.column, Category):
         left, right = first.column, second.column

@@ -20,6 +20,21 @@ Pairs = list[tuple[Field, Field]]
 
 def bind_join(left: Relation, join: exp.Join, scope: Scope, unit: Field | None) -> Relation:
     """One JOIN. `unit` is the unit's key where it is known already."""
+    earlier, side = list(scope.sources), str(join.args.get("side") or "").upper()
+    right, pairs = join_pairs(join, scope)
+    table = right.table
+    assert table is not None
+    if side == "LEFT":
+        right = replace(right, optional=True)
+        scope.replace(right)
+    if not table.public and isinstance(scope.policy.unit, KeyUnit):
+        pairs += _attach(pairs, earlier, right, scope, unit)
+    scan = Scan(table.name, right.name, table.public)
+    return Join(left, scan, tuple(dict.fromkeys(pairs)), side == "LEFT")
+
+
+def join_pairs(join: exp.Join, scope: Scope) -> tuple[Source, Pairs]:
+    """The table that a JOIN adds to the scope, and the columns it is joined on, those of earlier tables first."""
     kind, side = (str(join.args.get(name) or "").upper() for name in ("kind", "side"))
     known = ("this", "on", "using", "kind", "side")
     extras = [name for name, value in join.args.items() if value and name not in known]
@@ -28,16 +43,7 @@ def bind_join(left: Relation, join: exp.Join, scope: Scope, unit: Field | None) 
         raise QueryError(f"{words} JOIN is not answered; write JOIN or LEFT JOIN with ON a.key = b.key")
     earlier = list(scope.sources)
     right = table_of(join.this, scope)
-    assert right.table is not None
-    pairs = _using(join, earlier, right, scope) if join.args.get("using") else _on(join, right, scope)
-    table = right.table
-    if side == "LEFT":
-        right = replace(right, optional=True)
-        scope.replace(right)
-    if not table.public and isinstance(scope.policy.unit, KeyUnit):
-        pairs += _attach(pairs, earlier, right, scope, unit)
-    scan = Scan(table.name, right.name, table.public)
-    return Join(left, scan, tuple(dict.fromkeys(pairs)), side == "LEFT")
+    return right, _using(join, earlier, right, scope) if join.args.get("using") else _on(join, right, scope)
 
 
 def _attach(pairs: Pairs, earlier: list[Source], right: Source, scope: Scope, unit: Field | None) -> Pairs:

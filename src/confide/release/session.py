@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from confide.engine import Engine
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, ParameterError, QueryError
 from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Measurement, Randomness
 from confide.policy import Policy
@@ -15,11 +15,14 @@ from confide.privacy.amount import parse_amount, show
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question, bind
+from confide.query.conjunction import Conjunction
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.arguments import confidence_level, exact_epsilon
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings, Release
+from confide.release.join_plan import plan_join
+from confide.release.joins import answer_join, join_instead, request_join, wants_join
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
@@ -83,7 +86,12 @@ class Session:
         """
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
-        question = self._bind(sql, bounds, dialect, mechanism)
+        bound = self._bind_any(sql, bounds, dialect, mechanism)
+        if isinstance(bound, Conjunction):
+            return plan_join(
+                self._holdings, bound, epsilon, within, confidence, mechanism, _split(split), _bounds(bounds)
+            )
+        question = bound
         level = confidence_level(confidence)
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
@@ -130,7 +138,12 @@ class Session:
         dialect: str = "duckdb",
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
-        question = self._bind(sql, bounds, dialect, mechanism)
+        bound = self._bind_any(sql, bounds, dialect, mechanism)
+        if isinstance(bound, Conjunction):
+            limits, parts = _bounds(bounds), _split(split)
+            request = request_join(self._holdings, bound, epsilon, confidence, mechanism, parts, limits)
+            return answer_join(self._holdings, request, sql)
+        question = bound
         exact, level, shares = exact_epsilon(epsilon), confidence_level(confidence), _split(split)
         key = self._key(question, exact, level, shares)
 

@@ -1,0 +1,108 @@
+"""How much of a join is left when no entity keeps more than τ: a linear program, reduced and certified.
+
+Each set of entities that share joined rows has a variable u between 0 and what its rows count for; for every entity the
+variables of its sets add up to at most τ; their sum is as large as may be. Taking one entity away takes at most τ from
+the optimum, and from τ on that no entity exceeds the optimum is the exact total (Dong et al. 2022; Kasiviswanathan et
+al. 2013 for graphs).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Integers = NDArray[np.int64]
+GAP: Final = 0.25  # an optimum is certified to within it, so that its rounding is off by less than 1
+
+
+class UncertifiedError(Exception):
+    """The solver's optimum could not be certified by its own dual."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packing:
+    """Sets of entities (a row of `entities` each; an entity named twice counts once) and what their rows count for."""
+
+    entities: Integers
+    weights: Integers
+
+    def __post_init__(self) -> None:
+        if self.entities.ndim != 2 or len(self.entities) != len(self.weights) or np.any(self.weights < 0):
+            raise ValueError("every set of entities has a weight that is not negative")
+
+    @property
+    def total(self) -> int:
+        return int(self.weights.sum())
+
+    def contributions(self) -> Integers:
+        """Of every entity the weight of all its sets."""
+        size = int(self.entities.max(initial=-1)) + 1
+        result = np.zeros(size, dtype=np.int64)
+        members = np.sort(self.entities, axis=1)
+        for column in range(members.shape[1]):
+            fresh = np.ones(len(members), dtype=bool) if column == 0 else members[:, column] != members[:, column - 1]
+            np.add.at(result, members[fresh, column], self.weights[fresh])
+        return result
+
+    def within(self, most: int) -> int:
+        """The optimum for τ = `most`, rounded to nearest: within 1 of what any neighbour's rounds to, plus τ."""
+        if not len(self.weights):
+            return 0
+        binding = self.contributions() > most
+        if not binding.any():
+            return self.total
+        members = np.sort(np.where(binding[self.entities], self.entities, -1), axis=1)
+        for column in range(1, members.shape[1]):
+            members[members[:, column] == members[:, column - 1], column - 1] = -1
+        members = np.sort(members, axis=1)
+        touched = members[:, -1] >= 0
+        # Sets without a binding entity are kept whole; sets with the same binding entities are one variable.
+        fixed = int(self.weights[~touched].sum())
+        columns, places = np.unique(members[touched], axis=0, return_inverse=True)
+        sums = np.bincount(places.ravel(), weights=self.weights[touched].astype(np.float64), minlength=len(columns))
+        # What an entity could never use beyond τ is cut before the solver sees it.
+        limits = np.minimum(sums.astype(np.float64), float(most))
+        return fixed + round(_optimum(columns, limits, most))
+
+
+def _optimum(columns: Integers, limits: NDArray[np.float64], most: int) -> float:
+    """max Σu, 0 <= u <= limits, Σ over each entity <= most; certified between a primal and a dual value."""
+    rows, numbers = np.unique(columns[columns >= 0], return_inverse=True)
+    owners = np.repeat(np.arange(len(columns)), (columns >= 0).sum(axis=1))
+    matrix: Any = sparse.csc_array((np.ones(len(numbers)), (numbers, owners)), shape=(len(rows), len(columns)))
+    values, duals = _solve(matrix, limits, most)
+    values = np.clip(values, 0.0, limits)
+    load = np.maximum((matrix @ values) / most, 1.0)
+    entries = matrix.indptr[:-1]
+    shrunk = values / np.maximum.reduceat(load[matrix.indices], entries)
+    duals = np.maximum(duals, 0.0)
+    lower = float(shrunk.sum())
+    upper = most * float(duals.sum()) + float((limits * np.maximum(0.0, 1.0 - matrix.T @ duals)).sum())
+    if not upper - lower <= GAP:
+        raise UncertifiedError
+    return (lower + upper) / 2
+
+
+def _solve(matrix: Any, limits: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    import highspy  # noqa: PLC0415  heavy, and only joins of several entities need it
+
+    rows, columns = matrix.shape
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = columns, rows
+    program.sense_ = highspy.ObjSense.kMaximize
+    program.col_cost_ = np.ones(columns)
+    program.col_lower_, program.col_upper_ = np.zeros(columns), limits
+    program.row_lower_, program.row_upper_ = np.full(rows, -highspy.kHighsInf), np.full(rows, float(most))
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_ = matrix.indptr
+    program.a_matrix_.index_ = matrix.indices
+    program.a_matrix_.value_ = matrix.data
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in (("output_flag", False), ("threads", 1), ("solver", "simplex")):
+        solver.setOptionValue(option, value)
+    solver.passModel(program)
+    solver.run()
+    solution = solver.getSolution()
+    return np.array(solution.col_value), np.array(solution.row_dual)

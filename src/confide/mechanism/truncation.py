@@ -1,0 +1,204 @@
+"""Totals of contributions without a declared bound: cut at many levels, raced, or cut at a level that is learnt.
+
+F(τ) is what is left of a total when no unit keeps more than τ: Σ min(contribution, τ), or the optimum of `Packing`
+where units share rows. A unit changes F(τ) by at most τ; F grows with τ, ever more slowly, up to the exact total, which
+it reaches where no unit has more.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final
+
+import numpy as np
+
+from confide.mechanism.additive import Additive, laplace
+from confide.mechanism.interval import Assumes
+from confide.mechanism.law import DiscreteLaplace, NoNoise
+from confide.mechanism.randomness import Randomness
+from confide.mechanism.sparse_vector import SparseVector, Stream
+from confide.privacy.loss import PureDP
+
+LATE: Final = 0.1  # how often the walk goes a level too far, which costs width only
+BASE: Final = 2.0
+RACED: Final = 2  # every second level takes part in a race: fewer get more of ε each
+RACE_SHARE: Final = Fraction(3, 4)
+WALK_SHARE: Final = Fraction(1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A total with the ends of its interval, and the level it was cut at."""
+
+    estimate: int
+    low: int
+    high: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Cut-offs 1, base, base², ... up to at least `largest`. `shared`: units share rows, so F comes from a program.
+
+    An F from a program is rounded, and is known to within 1: it changes by at most τ + 1.
+    """
+
+    largest: int
+    shared: bool = False
+    smallest: int = 1
+    base: float = BASE
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        edges, power = [self.smallest], float(self.smallest)
+        while edges[-1] < self.largest:
+            power *= self.base
+            edges.append(min(math.ceil(power), max(self.largest, edges[-1] + 1)))
+        return tuple(edges)
+
+    def sensitivity(self, level: int) -> int:
+        return self.edges[level] + self.shared
+
+    def walk(self, epsilon: Fraction) -> SparseVector:
+        """The gain of the next level over this one, in units: one unit that comes changes it by 0 to 1 where units
+        share nothing, else by -1 to 2.
+        """
+        return SparseVector(epsilon, 2, 3) if self.shared else SparseVector(epsilon, 1, 1)
+
+    def gains(self, totals: Sequence[int]) -> list[int]:
+        """⌊(F(next) - F(level)) / unit⌋, for each level but the last."""
+        result = []
+        for place, (here, following) in enumerate(zip(self.edges, self.edges[1:], strict=False)):
+            unit = max(-(-(following + 1) // 2), here + 1) if self.shared else following - here
+            result.append((totals[place + 1] - totals[place]) // unit)
+        return result
+
+    def enough(self, totals: Sequence[int], epsilon: Fraction, randomness: Randomness) -> int:
+        """The first level that the next one seems to gain nothing over; the last if there is none."""
+        if len(self.edges) == 1:
+            return 0
+        walk = self.walk(epsilon)
+        margins = np.array([self.shift(epsilon) - gain for gain in self.gains(totals)], dtype=np.int64)
+        place = int(walk.first(Stream(margins, np.ones(len(margins), dtype=np.int64)), randomness)[0])
+        return len(self.edges) - 1 if place < 0 else place
+
+    def shift(self, epsilon: Fraction) -> int:
+        return self.walk(epsilon).missed_below(LATE)
+
+    def needed(self, epsilon: Fraction, miss: float) -> int:
+        """A gain of so many units is passed by, at any of the levels, but for `miss`."""
+        return self.shift(epsilon) + self.walk(epsilon).stopped_above(miss / max(1, len(self.edges) - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Releases F at many levels with noise; the best lower bound of them, and an upper one from a learnt level (R2T).
+
+    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: L levels at ¾ε/L each, one sparse vector at ¼ε.
+    Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
+    Upper end: if wherever a level loses anything the next gains `condition`. Estimate: the noised F of the level that
+    wins the race, without the published penalty of ln(L/β) scales, which only the lower end needs.
+    """
+
+    levels: Levels
+    epsilon: Fraction
+    miss: float
+    name: ClassVar[str] = "r2t"
+    assumes: ClassVar[Assumes] = "density"
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    @property
+    def condition(self) -> str:
+        return _condition(self.levels, self.epsilon * (1 - RACE_SHARE), self.miss / 4)
+
+    @property
+    def raced(self) -> tuple[int, ...]:
+        """Places of the levels that race; the last is among them."""
+        return tuple(reversed(range(len(self.levels.edges) - 1, -1, -RACED)))
+
+    def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
+        laws = self._laws()
+        noised = {place: _noised(law, totals[place], randomness) for place, law in laws.items()}
+        each = 1 - Fraction(self.miss / (2 * len(laws)))
+        bounds = {place: noised[place] - law.law.upper(each) for place, law in laws.items()}
+        winner = max(bounds, key=lambda place: bounds[place])
+        learnt = self.levels.enough(totals, self.epsilon * (1 - RACE_SHARE), randomness)
+        top = next(place for place in laws if place >= learnt)
+        low = max(0, bounds[winner])
+        high = max(low, noised[top] + laws[top].law.upper(1 - Fraction(self.miss / 4)))
+        return Bounded(min(max(noised[winner], low), high), low, high, self.levels.edges[winner])
+
+    def expected_half_width(self, largest: int) -> float:
+        """If no unit has more than `largest`: half of what lies between the two ends."""
+        laws, edges = self._laws(), self.levels.edges
+        level = next((place for place in laws if edges[place] >= largest), len(edges) - 1)
+        below = laws[level].law.upper(1 - Fraction(self.miss / (2 * len(laws))))
+        return (below + laws[level].law.upper(1 - Fraction(self.miss / 4))) / 2
+
+    def _laws(self) -> dict[int, Additive]:
+        share = self.epsilon * RACE_SHARE / len(self.raced)
+        return {place: laplace(self.levels.sensitivity(place), share) for place in self.raced}
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Releases F at one level, learnt by a sparse vector, with noise for that level.
+
+    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε for the level, ⅔ε for F (after PrivateSQL,
+    Kotsogiannis et al. 2019, who learn a bound on join keys; here on what a unit adds to the answer).
+    Lower end: valid whatever the data are, since F never exceeds the total. Upper end: under `condition`.
+    """
+
+    levels: Levels
+    epsilon: Fraction
+    miss: float
+    name: ClassVar[str] = "truncate"
+    assumes: ClassVar[Assumes] = "density"
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    @property
+    def condition(self) -> str:
+        return _condition(self.levels, self.epsilon * WALK_SHARE, self.miss / 4)
+
+    def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
+        level = self.levels.enough(totals, self.epsilon * WALK_SHARE, randomness)
+        law = self._law(level)
+        noised = _noised(law, totals[level], randomness)
+        low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
+        high = max(low, noised + law.law.upper(1 - Fraction(self.miss / 4)))
+        return Bounded(min(max(noised, low), high), low, high, self.levels.edges[level])
+
+    def expected_half_width(self, largest: int) -> float:
+        """If the level that is learnt is the first that holds `largest`."""
+        edges = self.levels.edges
+        level = next((place for place, edge in enumerate(edges) if edge >= largest), len(edges) - 1)
+        law = self._law(level).law
+        return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - Fraction(self.miss / 4))) / 2
+
+    def _law(self, level: int) -> Additive:
+        return laplace(self.levels.sensitivity(level), self.epsilon * (1 - WALK_SHARE))
+
+
+def clipped_totals(contributions: Sequence[int], counts: Sequence[int], edges: Sequence[int]) -> list[int]:
+    """Σ min(contribution, τ) for every level τ, where units share no rows."""
+    values = np.asarray(contributions, dtype=object)
+    numbers = np.asarray(counts, dtype=object)
+    return [int((np.minimum(values, edge) * numbers).sum()) if len(values) else 0 for edge in edges]
+
+
+def _noised(mechanism: Additive, total: int, randomness: Randomness) -> int:
+    law = mechanism.law
+    assert isinstance(law, DiscreteLaplace | NoNoise)
+    return int(mechanism.measure(np.array([total], dtype=object), randomness).values[0])
+
+
+def _condition(levels: Levels, epsilon: Fraction, miss: float) -> str:
+    needed = levels.needed(epsilon, miss)
+    return f"that where a cut-off loses anything the next one brings back at least {needed:,} times their distance"

@@ -1,0 +1,322 @@
+"""Joins of private tables that one unit may change in any number of rows: counts and sums over them, as one question.
+
+Under `unit: row` every private table of the join is an occurrence that one row may enter or leave; copies of a table
+(a self-join) change together. Under a key every private occurrence has an owner, found along its references. Nothing
+here bounds what one unit changes: the mechanism does, from the data, privately.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any, Literal
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.policy import KeyUnit, Policy
+from confide.query.clause import check_clauses, check_parts
+from confide.query.expression import number, predicate, scalar
+from confide.query.grouping import bind_keys, find_key, key_size
+from confide.query.join import join_pairs, table_of
+from confide.query.parse import parse, shown
+from confide.query.question import Neighbours
+from confide.query.scope import Catalog, Scope, Source
+from confide.query.tree import (
+    Always,
+    Both,
+    Constant,
+    Field,
+    Join,
+    Key,
+    Known,
+    Number,
+    Predicate,
+    Relation,
+    Scan,
+    Span,
+    UnknownKey,
+)
+
+MOST_GROUPS = 1_000
+_ANSWERED = ("expressions", "from_", "joins", "where", "group")
+_CLAUSES = {"having": "HAVING", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET", "with_": "WITH"}
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A column of the answer: what each joined row that passes `where` counts for; 1 if there is no number."""
+
+    name: str
+    number: Number | None
+    where: Predicate
+
+    @property
+    def span(self) -> Span:
+        return self.number.span if self.number is not None else Span(0, 1, nullable=False)
+
+    @property
+    def grain(self) -> Fraction:
+        return self.span.grain
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlace:
+    """A column of the answer that shows a key."""
+
+    name: str
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """A join on equal columns with a filter, keys of public domain, and what is added up over its rows.
+
+    `owners`: for every private occurrence the column that holds the key of its unit; empty under `unit: row`.
+    """
+
+    occurrences: tuple[Scan, ...]
+    pairs: tuple[tuple[Field, Field], ...]
+    where: Predicate
+    keys: tuple[Key, ...]
+    columns: tuple[KeyPlace | Weight, ...]
+    owners: tuple[Field, ...]
+    neighbours: Neighbours
+    unit: str
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        return tuple(column for column in self.columns if isinstance(column, Weight))
+
+    @property
+    def private(self) -> tuple[int, ...]:
+        """Places of the private occurrences."""
+        return tuple(place for place, scan in enumerate(self.occurrences) if not scan.public)
+
+    @property
+    def copies(self) -> tuple[tuple[int, ...], ...]:
+        """Places of the private occurrences, those of one table together."""
+        tables = dict.fromkeys(self.occurrences[place].table for place in self.private)
+        return tuple(tuple(p for p in self.private if self.occurrences[p].table == table) for table in tables)
+
+    @property
+    def relation(self) -> Relation:
+        return relation_of(self.occurrences, self.pairs)
+
+    @property
+    def fingerprint(self) -> str:
+        return sha256(repr(self).encode()).hexdigest()
+
+
+def private_tables(select: exp.Select, policy: Policy) -> int:
+    """How many private tables the FROM of a query names, copies included; its inner queries do not count."""
+    clause = select.args.get("from_")
+    nodes = [] if clause is None else [clause.this]
+    nodes += [join.this for join in select.args.get("joins") or ()]
+    known = {name.casefold(): table for name, table in policy.tables.items()}
+    named = [known.get(node.name.casefold()) for node in nodes if isinstance(node, exp.Table)]
+    return sum(table is not None and not table.public for table in named)
+
+
+def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str = "duckdb") -> Conjunction:
+    """The question that a SQL text asks, as a join without contribution bounds."""
+    select = parse(text, dialect)
+    check_clauses(select)
+    check_parts(select)
+    for name, value in select.args.items():
+        if value and name not in _ANSWERED:
+            raise QueryError(
+                f"{_CLAUSES.get(name, name.upper())} is not answered where one unit may change any number of joined "
+                "rows; ask SELECT keys, COUNT(*) or SUM(x) FROM a JOIN b ON ... WHERE ... GROUP BY keys"
+            )
+    scope = Scope(policy, catalog)
+    clause = select.args.get("from_")
+    if clause is None:
+        raise QueryError("the query has no FROM; write SELECT COUNT(*) FROM a JOIN b ON a.key = b.key")
+    table_of(clause.this, scope)
+    pairs: list[tuple[Field, Field]] = []
+    for join in select.args.get("joins") or ():
+        if str(join.args.get("side") or "").upper():
+            raise QueryError(
+                "LEFT JOIN is not answered where one unit may change any number of joined rows; write JOIN"
+            )
+        pairs += join_pairs(join, scope)[1]
+    named = tuple(scope.sources)
+    if not any(source.private for source in named):
+        raise QueryError("the query reads public tables only; they need no privacy, read them directly")
+    where = select.args.get("where")
+    condition = predicate(where.this, scope) if where is not None else Always(True)
+    keys = bind_keys(select, scope)
+    _check_keys(keys)
+    columns = _columns(select, keys, scope)
+    owners: list[Field] = []
+    if isinstance(policy.unit, KeyUnit):
+        owners = [_owner(source, scope, pairs) for source in named if source.private]
+    scans = tuple(Scan(s.table.name, s.name, s.table.public) for s in scope.sources if s.table is not None)
+    replaced = any(policy.tables[scan.table].rows == "public" for scan in scans if not scan.public)
+    return Conjunction(
+        scans,
+        tuple(dict.fromkeys(pairs)),
+        condition,
+        keys,
+        columns,
+        tuple(owners),
+        "replace-one" if replaced else "add-remove",
+        str(policy.unit),
+    )
+
+
+def _owner(source: Source, scope: Scope, pairs: list[tuple[Field, Field]]) -> Field:
+    """The column with the key of the unit whose row this is; tables on the way that are not there are joined to it."""
+    policy = scope.policy
+    assert source.table is not None
+    assert isinstance(policy.unit, KeyUnit)
+    if source.table.name == policy.unit.table:
+        return source.field(policy.unit.column)
+    step = policy.unit_path(source.table.name)[0]
+    field = source.field(step.column)
+    if step.to_table == policy.unit.table:
+        return field
+    equal = equal_fields(pairs, field)
+    parent = next(
+        (
+            own
+            for own in scope.sources
+            if own.table is not None
+            and own.table.name == step.to_table
+            and Field(own.name, own.columns[step.to_column]) in equal
+        ),
+        None,
+    )
+    if parent is None:
+        parent = scope.add_link(step.to_table)
+        pairs.append((field, parent.field(step.to_column)))
+    return _owner(parent, scope, pairs)
+
+
+def _check_keys(keys: tuple[Key, ...]) -> None:
+    groups = 1
+    for key in keys:
+        if isinstance(key, UnknownKey):
+            raise QueryError(f"the values of {key.name} are not public; a join groups by columns with declared values")
+        groups *= key_size(key) or 1
+    if groups > MOST_GROUPS:
+        raise QueryError(f"the keys make {groups:,} groups; at most {MOST_GROUPS:,} are answered for a join")
+
+
+def _columns(select: exp.Select, keys: tuple[Key, ...], scope: Scope) -> tuple[KeyPlace | Weight, ...]:
+    columns: list[KeyPlace | Weight] = []
+    for item in select.expressions:
+        node = item.unalias()
+        place = find_key(node, keys, scope)
+        if place is not None:
+            columns.append(KeyPlace(item.alias or keys[place].name, place))
+        else:
+            columns.append(_weight(node, item.alias, scope))
+    names = [column.name.casefold() for column in columns]
+    names += [f"{column.name}{end}".casefold() for column in columns if isinstance(column, Weight) for end in _ENDS]
+    if len(set(names)) < len(names):
+        raise QueryError("two columns of the result would have one name; give each another with AS")
+    if not any(isinstance(column, Weight) for column in columns):
+        raise QueryError("the SELECT has no aggregate; add COUNT(*)")
+    return tuple(columns)
+
+
+_ENDS = ("_low", "_high")
+
+
+def _weight(node: exp.Expr, alias: str, scope: Scope) -> Weight:
+    where: Predicate = Always(True)
+    inner = node.unnest()
+    if isinstance(inner, exp.Filter):
+        where, inner = predicate(inner.expression.this, scope), inner.this
+    match inner:
+        case exp.Count(this=exp.Star()):
+            return Weight(alias or "count", None, where)
+        case exp.Count() if not inner.expressions and not isinstance(inner.this, exp.Distinct):
+            known = Known(scalar(inner.this, scope), negated=False)
+            return Weight(alias or "count", None, known if where == Always(True) else Both((where, known)))
+        case exp.Sum():
+            value = number(inner.this, scope)
+            if value.span.date:
+                raise QueryError("dates are not summed")
+            column = inner.find(exp.Column)
+            return Weight(alias or (f"sum_{column.name}" if column is not None else "sum"), value, where)
+    raise QueryError(
+        f"{shown(node)}: where one unit may change any number of joined rows, COUNT and SUM are answered; "
+        "divide their answers for a mean"
+    )
+
+
+# --- the shape of a join ----------------------------------------------------------------------------------------------
+
+
+def relation_of(scans: tuple[Scan, ...], pairs: tuple[tuple[Field, Field], ...]) -> Relation:
+    """The join of some occurrences, each hung on an earlier one; they must be connected by pairs among them."""
+    inside = {scan.source for scan in scans}
+    open_pairs = [pair for pair in pairs if {pair[0].source, pair[1].source} <= inside]
+    relation: Relation = scans[0]
+    seen, waiting = {scans[0].source}, list(scans[1:])
+    while waiting:
+        place = next(
+            (
+                place
+                for place, scan in enumerate(waiting)
+                if any(
+                    {one.source, two.source} <= seen | {scan.source}
+                    for one, two in open_pairs
+                    if scan.source in (one.source, two.source)
+                )
+            ),
+            None,
+        )
+        if place is None:
+            raise QueryError(
+                "the tables of the join are not connected; a cross join is not answered, add ON a.key = b.key"
+            )
+        scan = waiting.pop(place)
+        seen.add(scan.source)
+        on = tuple(
+            pair
+            for pair in open_pairs
+            if {pair[0].source, pair[1].source} <= seen and scan.source in (pair[0].source, pair[1].source)
+        )
+        relation = Join(relation, scan, on, optional=False)
+    return relation
+
+
+def equal_fields(pairs: Any, field: Field) -> frozenset[Field]:
+    """The columns that pairs make equal to a column, itself included."""
+    equal, before = {field}, 0
+    while len(equal) > before:
+        before = len(equal)
+        for one, two in pairs:
+            if one in equal or two in equal:
+                equal |= {one, two}
+    return frozenset(equal)
+
+
+def sources_of(node: object) -> frozenset[str]:
+    """The occurrences that an expression speaks of."""
+    if isinstance(node, tuple):
+        return frozenset().union(*(sources_of(part) for part in node)) if node else frozenset()
+    if isinstance(node, Field):
+        return frozenset((node.source,))
+    if isinstance(node, Constant) or not is_dataclass(node) or isinstance(node, type):
+        return frozenset()
+    parts = (sources_of(getattr(node, own.name)) for own in fields(node))
+    return frozenset().union(*parts)
+
+
+def filters_of(where: Predicate) -> dict[str, tuple[Predicate, ...]]:
+    """The parts of a filter that speak of one occurrence alone: only these make a residual smaller."""
+    parts = where.parts if isinstance(where, Both) else (where,)
+    result: dict[str, tuple[Predicate, ...]] = {}
+    for part in parts:
+        sources = sources_of(part)
+        if len(sources) == 1:
+            (source,) = sources
+            result[source] = (*result.get(source, ()), part)
+    return result
+
+
+Mechanism = Literal["residual", "elastic", "r2t", "truncate", "sample"]

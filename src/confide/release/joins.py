@@ -1,0 +1,309 @@
+"""Counts and sums over joins that one unit may change in any number of rows: which mechanism, and what it gives."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, prod
+from typing import Any, Final
+
+from confide.errors import EngineError, ParameterError, QueryError
+from confide.mechanism.elastic import Elastic
+from confide.mechanism.law import miss_rate
+from confide.mechanism.residual import Residual
+from confide.mechanism.smooth_vector import SmoothVector
+from confide.mechanism.truncation import Bounded, Levels, Race, Truncation, clipped_totals
+from confide.policy import KeyUnit, Policy
+from confide.privacy.charge import Charge
+from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
+from confide.query.conjunction import Conjunction, KeyPlace, Weight, bind_conjunction, private_tables
+from confide.query.grouping import key_size
+from confide.query.parse import parse
+from confide.query.tree import Cell, Join, Relation, Summary
+from confide.release.answer import Answer, KeyColumn, ValueColumn
+from confide.release.arguments import confidence_level, exact_epsilon, pure_share
+from confide.release.cost import Cost
+from confide.release.holdings import Holdings, Release
+from confide.release.table import key_type, spelled
+
+BY_ROW: Final = ("residual", "elastic")
+BY_UNIT: Final = ("truncate", "r2t")
+LARGEST_CONTRIBUTION: Final = 2**20
+"""How many joined rows one unit may have at most, where the caller says nothing else; more are cut."""
+
+Bounds = Mapping[str, tuple[Fraction, Fraction]]
+Column = list[tuple[int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """One question over a join, with everything that decides its cost and its mechanism: public facts only."""
+
+    question: Conjunction
+    mechanism: str
+    epsilon: Fraction
+    confidence: float
+    shares: tuple[Fraction, ...]
+    """Of ε, for each weight."""
+    largest: tuple[int, ...]
+    """Of each weight, the most that one unit adds, in whole grains."""
+    loss: PureDP | ZCDP
+
+    @property
+    def groups(self) -> int:
+        return prod(key_size(key) or 1 for key in self.question.keys)
+
+    @property
+    def miss(self) -> float:
+        return miss_rate(self.confidence)
+
+    def smooth(self, place: int) -> SmoothVector:
+        return SmoothVector(self.shares[place], self.groups)
+
+    def cut(self, place: int, shared: bool) -> Race | Truncation:
+        """One group's mechanism: a unit may be in all groups, so each has its part of ε."""
+        epsilon = self.shares[place] / self.groups
+        kind = Race if self.mechanism == "r2t" else Truncation
+        return kind(Levels(self.largest[place], shared), epsilon, self.miss)
+
+
+def wants_join(sql: object, policy: Policy, mechanism: object, dialect: str) -> bool:
+    """Whether a mechanism that is asked for bounds nothing beforehand: then the question is one over a join."""
+    if not isinstance(sql, str) or mechanism not in (*BY_ROW, *BY_UNIT):
+        return False
+    return mechanism != "r2t" or (isinstance(policy.unit, KeyUnit) and private_tables(parse(sql, dialect), policy) > 1)
+
+
+def join_instead(
+    holdings: Holdings, sql: object, dialect: str, mechanism: object, refusal: QueryError | None
+) -> Conjunction:
+    """The question as one over a join; if it is none, the refusal that it had without."""
+    policy = holdings.policy
+    if refusal is None:
+        return bind_conjunction(str(sql), policy, holdings.engine, dialect)
+    if not isinstance(sql, str) or mechanism not in ("auto", *BY_ROW, *BY_UNIT):
+        raise refusal
+    try:
+        several = private_tables(parse(sql, dialect), policy) > 1 or mechanism in BY_UNIT
+    except QueryError:
+        raise refusal from None
+    if not several:
+        raise refusal
+    try:
+        return bind_conjunction(sql, policy, holdings.engine, dialect)
+    except QueryError as other:
+        raise (refusal if isinstance(policy.unit, KeyUnit) else other) from None
+
+
+def request_join(
+    holdings: Holdings,
+    question: Conjunction,
+    epsilon: object,
+    confidence: object,
+    mechanism: object,
+    split: Mapping[str, Fraction],
+    bounds: Bounds,
+) -> JoinRequest:
+    exact, level = exact_epsilon(epsilon), confidence_level(confidence)
+    name = _chosen(holdings.policy, mechanism)
+    names = [weight.name for weight in question.weights]
+    for what, given in (("split", split), ("bounds", bounds)):
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ParameterError(f"{what} names {', '.join(unknown)}, but the answer's columns are {', '.join(names)}")
+    loss, share = pure_share(holdings.ledger.budget, exact)
+    if question.neighbours == "replace-one":
+        share /= 2  # a unit that is replaced is one that goes and one that comes
+    parts = [split.get(weight, Fraction(1)) for weight in names]
+    shares = tuple(share * part / sum(parts) for part in parts)
+    if name in BY_UNIT:
+        largest = tuple(_largest(weight, bounds.get(weight.name)) for weight in question.weights)
+    elif bounds:
+        raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
+    else:
+        largest = (0,) * len(names)
+    request = JoinRequest(question, name, exact, level, shares, largest, loss)
+    for place in range(len(names)):
+        _ = request.smooth(place) if name in BY_ROW else request.cut(place, shared=False)
+    return request
+
+
+def answer_join(holdings: Holdings, request: JoinRequest, sql: str) -> Answer:
+    question = request.question
+    shares, largest = (",".join(map(str, numbers)) for numbers in (request.shares, request.largest))
+    parts = (question.fingerprint, request.mechanism, str(request.epsilon), repr(request.confidence), shares, largest)
+    key = holdings.key("join", *parts)
+
+    def prepare() -> tuple[PrivacyLoss, Release]:
+        def release(charge: Charge) -> bytes:
+            measured = _by_row if request.mechanism in BY_ROW else _by_unit
+            columns, condition = measured(holdings, request, charge)
+            return _answer(holdings, request, columns, condition).to_bytes()
+
+        return request.loss, release
+
+    return Answer.from_bytes(holdings.once(key, f"sql: {sql.strip()}", prepare))
+
+
+def _chosen(policy: Policy, mechanism: object) -> str:
+    by_key = isinstance(policy.unit, KeyUnit)
+    known = BY_UNIT if by_key else BY_ROW
+    if mechanism == "auto":
+        return known[0]
+    if mechanism not in known:
+        what = f"the policy protects {policy.unit}" if by_key else "the policy protects single rows (`unit: row`)"
+        raise QueryError(
+            f"a join of private tables has no mechanism {mechanism!r} here: {what}, so there are auto, "
+            f"{', '.join(known)}"
+        )
+    return str(mechanism)
+
+
+def _largest(weight: Weight, bound: tuple[Fraction, Fraction] | None) -> int:
+    if weight.span.low < 0:
+        raise QueryError(
+            f"{weight.name} adds up numbers that may be negative, and a unit's part is cut from above only; "
+            f"ask SUM(GREATEST(x, 0)) and SUM(GREATEST(-x, 0)) apart"
+        )
+    if bound is None:
+        return LARGEST_CONTRIBUTION * max(1, weight.span.high)
+    low, high = bound
+    largest = floor(high / weight.grain)
+    if low != 0 or not 1 <= largest <= 2**58:
+        raise ParameterError(
+            f"bounds[{weight.name!r}] must be [0, most], what one unit adds at most, from its grain on"
+        )
+    return largest
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def _by_row(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[list[Column], str]:
+    question = request.question
+    cells = tuple(Cell("rows" if w.number is None else "total", w.number, w.where) for w in question.weights)
+    summary = Summary(question.relation, question.where, None, question.keys, cells)
+    exact = holdings.engine.evaluate(summary, charge, holdings.ledger.secret)
+    bound = sensitivity(holdings, request, charge)
+    columns: list[Column] = []
+    for place, weight in enumerate(question.weights):
+        mechanism = request.smooth(place)
+        scale = bound.smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
+        answers = [int(value) for value in exact.cells[place]]
+        noised, half = mechanism.measure(answers, scale, request.miss, holdings.randomness)
+        floor_at = 0 if weight.span.low >= 0 else None
+        columns.append([_inside(value, half, floor_at) for value in noised])
+    return columns, ""
+
+
+def sensitivity(holdings: Holdings, request: JoinRequest, charge: Charge) -> Residual | Elastic:
+    from confide.engine.joining import FrequencyInquiry, ResidualInquiry  # noqa: PLC0415  loaded when used
+
+    question = request.question
+    if request.mechanism == "residual":
+        return Residual(question.copies, holdings.engine.inquire(ResidualInquiry(question), charge))
+    places = {scan.source: place for place, scan in enumerate(question.occurrences)}
+    joins = []
+    relation: Relation = question.relation
+    while isinstance(relation, Join):
+        added = relation.right.source
+        pairs = [(one, two) if two.source == added else (two, one) for one, two in relation.on]
+        ends = tuple(((places[one.source], one.name), (places[two.source], two.name)) for one, two in pairs)
+        joins.append((places[added], ends))
+        relation = relation.left
+    first = places[relation.source]
+    tables = tuple(None if scan.public else scan.table for scan in question.occurrences)
+    return Elastic(tables, first, tuple(reversed(joins)), holdings.engine.inquire(FrequencyInquiry(question), charge))
+
+
+def _by_unit(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[list[Column], str]:
+    from confide.engine.joining import SharesInquiry  # noqa: PLC0415  loaded when used
+
+    columns: list[Column] = []
+    condition = ""
+    for place in range(len(request.question.weights)):
+        column: Column = []
+        for shares in holdings.engine.inquire(SharesInquiry(request.question, place), charge):
+            mechanism = request.cut(place, shares.entities is not None)
+            cut_totals = totals(shares, mechanism.levels.edges)
+            result: Bounded = mechanism.measure(cut_totals, holdings.randomness)
+            column.append((result.estimate, result.low, result.high))
+            condition = mechanism.condition
+        columns.append(column)
+    return columns, condition
+
+
+def totals(shares: Any, edges: Sequence[int]) -> list[int]:
+    if shares.entities is None:
+        return clipped_totals(shares.weights, shares.counts, edges)
+    from confide.mechanism.packing import Packing, UncertifiedError  # noqa: PLC0415  loaded when used
+
+    packing = Packing(shares.entities, shares.weights)
+    try:
+        return [packing.within(edge) for edge in edges]
+    except UncertifiedError:
+        pass
+    raise EngineError
+
+
+def _inside(value: int, half: int, least: int | None) -> tuple[int, int, int]:
+    if least is None:
+        return value, value - half, value + half
+    return max(value, least), max(value - half, least), max(value + half, least)
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def _answer(holdings: Holdings, request: JoinRequest, columns: Sequence[Column], condition: str) -> Answer:
+    question = request.question
+    assumes = "density" if request.mechanism in BY_UNIT else "always"
+    note = f"the upper end assumes {condition}" if condition else ""
+    shown: list[KeyColumn | ValueColumn] = []
+    measured = iter(columns)
+    for column in question.columns:
+        if isinstance(column, KeyPlace):
+            key = question.keys[column.key]
+            values = tuple(spelled(key, place) for place in _key_places(question, column.key))
+            shown.append(KeyColumn(column.name, key_type(key), values))
+        else:
+            shown.append(_value(column, next(measured), request.mechanism, assumes, note))
+    notes: tuple[str, ...] = ()
+    if request.mechanism in BY_UNIT:
+        most = ", ".join(
+            f"{weight.name}: {float(largest * weight.grain):,g}"
+            for weight, largest in zip(question.weights, request.largest, strict=True)
+        )
+        notes = (f"what one unit adds is cut at {most}",)
+    return Answer(
+        columns=tuple(shown),
+        confidence=request.confidence,
+        cost=Cost.of(request.epsilon, request.loss),
+        unit=_protected(question),
+        neighbours=question.neighbours,
+        question=question.fingerprint,
+        notes=notes,
+        test_noise=not holdings.randomness.kernel,
+    )
+
+
+def _protected(question: Conjunction) -> str:
+    if question.owners:
+        return question.unit
+    tables = dict.fromkeys(question.occurrences[place].table for place in question.private)
+    return f"row of {' or '.join(tables)}"
+
+
+def _value(weight: Weight, column: Column, mechanism: str, assumes: str, note: str) -> ValueColumn:
+    grain, whole = weight.grain, weight.grain.denominator == 1
+    values, low, high = (
+        tuple(number * grain.numerator if whole else float(number * grain) for number in part)
+        for part in zip(*column, strict=True)
+    )
+    return ValueColumn(weight.name, "integer" if whole else "number", values, low, high, mechanism, assumes, note)
+
+
+def _key_places(question: Conjunction, place: int) -> list[int]:
+    """The place of one key in its domain, for every group in order."""
+    sizes = [key_size(key) or 1 for key in question.keys]
+    after = prod(sizes[place + 1 :])
+    return [group // after % sizes[place] for group in range(prod(sizes))]
