@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from confide.release.microdata import Microdata
     from confide.release.opening import open_session as open  # noqa: A004
     from confide.release.synthetic import Synthetic, load_synthetic
+    from confide.release.trust_plan import TrustPlan
+    from confide.release.verdict import Verdict, Verdicts
     from confide.workload import marginals, thresholds
 
 __version__ = "0.1.0"
@@ -24,6 +26,9 @@ __all__ = [
     "Policy",
     "Session",
     "Synthetic",
+    "TrustPlan",
+    "Verdict",
+    "Verdicts",
     "__version__",
     "errors",
     "load_synthetic",
@@ -43,6 +48,9 @@ _PLACES = {
     "Session": ("confide.release.session", "Session"),
     "open": ("confide.release.opening", "open_session"),
     "Synthetic": ("confide.release.synthetic", "Synthetic"),
+    "TrustPlan": ("confide.release.trust_plan", "TrustPlan"),
+    "Verdict": ("confide.release.verdict", "Verdict"),
+    "Verdicts": ("confide.release.verdict", "Verdicts"),
     "load_synthetic": ("confide.release.synthetic", "load_synthetic"),
     "marginals": ("confide.workload", "marginals"),
     "thresholds": ("confide.workload", "thresholds"),

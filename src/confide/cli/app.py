@@ -169,6 +169,54 @@ def microdata(
 
 
 @app.command()
+def trust(
+    policy: options.PolicyPath,
+    sql: Annotated[
+        list[str],
+        typer.Argument(metavar="SQL...", help="The query, or several; - and @FILE as elsewhere.", show_default=False),
+    ],
+    synthetic: Annotated[
+        list[str] | None,
+        typer.Option("--synthetic", "-s", metavar="FILE", help="Synthetic data: a CSV or Parquet file, or table=FILE."),
+    ] = None,
+    within: Annotated[
+        str, typer.Option("--within", "-w", metavar="DISTANCE", help="How near the private answer must be: 50, or 5%.")
+    ] = "5%",
+    epsilon: options.Epsilon = None,
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", metavar="NAME", help="The decider, such as optimal, laplace or clip.")
+    ] = "auto",
+    prefer: Annotated[
+        str, typer.Option("--prefer", metavar="WHAT", help="balanced, or cautious to bound a wrong yes.")
+    ] = "balanced",
+    plan: Annotated[bool, typer.Option("--plan", help="Only forecast errors. Free: nothing private is read.")] = False,
+    gap: Annotated[
+        str | None,
+        typer.Option("--gap", metavar="N", help="With --plan: find the ε for answers that are so far apart."),
+    ] = None,
+    error: Annotated[
+        str, typer.Option("--error", metavar="SHARE", help="With --gap: how often the verdict may be wrong there.")
+    ] = "0.05",
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="With --plan: draw the errors in .html, .png or .svg.")
+    ] = None,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say whether a synthetic answer may be used for a query: one private bit. The same again is free."""
+    from confide.cli import trusting  # noqa: PLC0415  loaded when used
+
+    request = trusting.TrustOptions(
+        policy, sql, synthetic or [], within, epsilon, mechanism, prefer, gap, error, analyst, ledger
+    )
+    if plan:
+        trusting.plan(request, plot, as_json)
+    else:
+        trusting.trust(request, as_json)
+
+
+@app.command()
 def budget(
     policy: options.PolicyPath,
     epsilon: options.Epsilon = None,

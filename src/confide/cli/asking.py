@@ -13,7 +13,7 @@ from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
 from confide.errors import LedgerError, ParameterError
 from confide.policy import Policy
-from confide.release import Answer, BudgetState, Plan, Session, books, open_session
+from confide.release import BudgetState, Plan, Session, books, open_session
 from confide.release.rendering import answer_lines, answer_table, plan_lines, plan_table
 
 _CHARTS = (".html", ".png", ".svg")
@@ -69,7 +69,7 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
             "confide plan shows what either gives, for free"
         )
     arguments = request.arguments()
-    chart = None if plot is None else _chart_place(plot)
+    chart = None if plot is None else chart_place(plot)
     with opened(request.policy, request.ledger, request.analyst) as session:
         epsilon: object = request.epsilon
         if request.within is not None:
@@ -82,7 +82,7 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
     stored = before.spent == after.spent
     if chart is not None:
         with waiting("drawing"):
-            _draw(answer, chart)
+            draw(answer.plot(), chart)
     if as_json:
         show_json({**json.loads(answer.to_json()), "stored": stored, "budget": budget_facts(after)})
         return
@@ -113,7 +113,7 @@ def budget_facts(state: BudgetState) -> dict[str, Any]:
     return {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta, "cap": state.cap}
 
 
-def _chart_place(plot: str) -> Path:
+def chart_place(plot: str) -> Path:
     """Where to draw, refused before anything is spent."""
     path = Path(plot)
     if path.suffix.lower() not in _CHARTS:
@@ -125,10 +125,10 @@ def _chart_place(plot: str) -> Path:
     return path
 
 
-def _draw(answer: Answer, path: Path) -> None:
+def draw(chart: Any, path: Path) -> None:
     # With the converter a page holds all it needs; without, a browser fetches the drawing library when it is opened.
     page: dict[str, Any] = {"inline": find_spec("vl_convert") is not None} if path.suffix.lower() == ".html" else {}
     try:
-        answer.plot().save(str(path), format=path.suffix.lower()[1:], **page)
+        chart.save(str(path), format=path.suffix.lower()[1:], **page)
     except OSError as error:
         say(f"the chart could not be written to {path}: {error.strerror}; the answer is below", errors=True)

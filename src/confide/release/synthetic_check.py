@@ -38,15 +38,18 @@ def read_file(path: Path, label: str) -> Any:
         raise SourceError(f"{label}: {path.name} cannot be read as {kind}; it may be damaged") from None
 
 
-def checked(frame: Any, columns: Mapping[str, Column], label: str) -> Any:
-    """The columns that the policy names, each in a type that fits; `SourceError` lists everything that does not."""
+def checked(frame: Any, columns: Mapping[str, Column], needed: frozenset[str] | None, label: str) -> Any:
+    """The columns that the policy names, each in a type that fits; `SourceError` lists everything that does not.
+
+    With `needed`, those columns and no others, and all of them must be there.
+    """
     import pyarrow as pa  # noqa: PLC0415
 
     problems: list[str] = []
     kept: dict[str, Any] = {}
     for name, column in columns.items():
-        if name not in frame.column_names:
-            problems.append(_missing(name, frame.column_names))
+        if name not in frame.column_names or (needed is not None and name not in needed):
+            problems += [_missing(name, frame.column_names)] if needed is not None and name in needed else []
             continue
         values, wrong = _typed(frame.column(name), column)
         if wrong:
@@ -54,11 +57,14 @@ def checked(frame: Any, columns: Mapping[str, Column], label: str) -> Any:
             continue
         kept[name] = values
         problems += [f"{name}: {fault}" for fault in _faults(values, column)]
+    if not kept and not problems and not columns.keys() & set(frame.column_names):
+        problems.append(f"it has none of the policy's columns {', '.join(columns)}")
     if frame.num_rows == 0:
         problems.append("it has no rows, so it answers nothing")
     if problems:
         raise SourceError(f"{label} does not fit the policy:\n" + "\n".join(f"  {problem}" for problem in problems))
-    return pa.table(kept)
+    # A count of all rows reads no column.
+    return pa.table(kept or {"row": pa.nulls(frame.num_rows)})
 
 
 def _text_file(path: Path) -> Any:
@@ -83,7 +89,8 @@ def _typed(values: Any, column: Column) -> tuple[Any, str]:
     import pyarrow as pa  # noqa: PLC0415
 
     if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+        plain = pa.large_string() if _is_text(values.type.value_type) else values.type.value_type
+        values = pa.chunked_array([chunk.dictionary.cast(plain).take(chunk.indices) for chunk in values.chunks], plain)
     kind, is_text = values.type, _is_text(values.type)
     if isinstance(column, Text | Identifier) or pa.types.is_null(kind):
         return values, ""
@@ -93,10 +100,10 @@ def _typed(values: Any, column: Column) -> tuple[Any, str]:
         return values, ""
     for target in targets if is_text else ():
         try:
-            return values.cast(target), ""
+            return values.cast(pa.large_string()).cast(target), ""
         except pa.ArrowInvalid:
             continue
-    return values, f"it is stored as {kind}, but the policy makes it {wanted}"
+    return values, f"it is stored as {'text' if is_text else kind}, but the policy makes it {wanted}"
 
 
 def _wanted(column: Column, kind: Any, numeric: bool) -> tuple[str, bool, tuple[Any, ...]]:
@@ -125,10 +132,10 @@ def _faults(values: Any, column: Column) -> Iterator[str]:
     match column:
         case Number(low=low, high=high):
             numbers = values.cast(pa.float64(), safe=False)
-            yield from _outside(numbers, float(low), float(high), f"[{show(low)}, {show(high)}]")
+            yield from _outside(values, numbers, float(low), float(high), f"[{show(low)}, {show(high)}]")
         case Date(low=first, high=last):
             days = values.cast(pa.date32(), safe=False)
-            yield from _outside(days, pa.scalar(first), pa.scalar(last), f"{first} to {last}")
+            yield from _outside(days, days, pa.scalar(first), pa.scalar(last), f"{first} to {last}")
         case Category(values=allowed):
             found = [value for value in pc.unique(values).to_pylist() if value is not None and not _nan(value)]
             strange = [value for value in found if value not in allowed]
@@ -138,10 +145,10 @@ def _faults(values: Any, column: Column) -> Iterator[str]:
                 yield f"{shown}{more} are not among the values of the policy"
 
 
-def _outside(values: Any, low: Any, high: Any, range_: str) -> Iterator[str]:
+def _outside(values: Any, compared: Any, low: Any, high: Any, range_: str) -> Iterator[str]:
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    beyond = pc.or_(pc.less(values, low), pc.greater(values, high))
+    beyond = pc.or_(pc.less(compared, low), pc.greater(compared, high))
     count = pc.sum(beyond).as_py() or 0
     if count:
         least, most = (pc.min_max(values)[end].as_py() for end in ("min", "max"))

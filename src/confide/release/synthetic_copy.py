@@ -5,7 +5,8 @@ They are read through the policy as well, so their schema must be the policy's; 
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -14,10 +15,10 @@ from typing import Any, Final, Self
 from confide.engine import Engine, Exact
 from confide.engine.duckdb_engine import DuckDBEngine
 from confide.errors import EngineError, ParameterError, SourceError
-from confide.policy import Contribution, Identifier, Policy, RowUnit
+from confide.policy import Contribution, Policy, RowUnit
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
-from confide.query.tree import Summary
+from confide.query.tree import Field, Scan, Summary
 from confide.release.synthetic_check import checked, read_file
 
 _NOTHING: Final = Charge(0, "", PureDP(Fraction(0)), "synthetic data, which are public", "", "")
@@ -27,8 +28,9 @@ _MOST_SUMMARIES: Final = 256
 class SyntheticCopy:
     """Synthetic tables, opened and checked once and asked many times. Made by `Session.open_copy`."""
 
-    def __init__(self, engine: Engine, tables: tuple[str, ...]) -> None:
-        self.tables = tables
+    def __init__(self, engine: Engine, columns: Mapping[str, frozenset[str]]) -> None:
+        self.columns = columns
+        """The columns that each private table has, of those that the policy names."""
         self._engine = engine
         self._known: dict[Summary, Exact] = {}
 
@@ -41,16 +43,28 @@ class SyntheticCopy:
         """What a summary finds in the copy, whose rows belong to nobody: no contribution is bounded."""
         unbound = replace(summary, bound=None, order_by=())
         if unbound not in self._known:
+            self._check(unbound)
             if len(self._known) >= _MOST_SUMMARIES:
                 self._known.clear()
             try:
                 self._known[unbound] = self._engine.evaluate(unbound, _NOTHING, b"")
             except EngineError:
-                raise SourceError(
-                    f"the synthetic data cannot answer the question: it needs a table or an id that is not in "
-                    f"{', '.join(self.tables)}; give all tables that it joins, with the ids it joins them by"
-                ) from None
+                raise SourceError("the synthetic data cannot answer the question: the database failed") from None
         return self._known[unbound]
+
+    def _check(self, summary: Summary) -> None:
+        for table, columns in used_columns(summary).items():
+            if table not in self.columns:
+                raise SourceError(
+                    f"the question reads the table {table}, and there are no synthetic data for it; "
+                    f"give them by table: {{'{table}': frame, ...}}"
+                )
+            lacking = sorted(columns - self.columns[table])
+            if lacking:
+                raise SourceError(
+                    f"the synthetic {table} has no column {', '.join(lacking)}, which the question reads; "
+                    f"it has {', '.join(sorted(self.columns[table]))}"
+                )
 
     def close(self) -> None:
         self._engine.close()
@@ -64,30 +78,54 @@ class SyntheticCopy:
         self.close()
 
 
-def open_copy(policy: Policy, synthetic: Any, table: str | None = None) -> SyntheticCopy:
+def open_copy(
+    policy: Policy, synthetic: Any, table: str | None = None, needed: Mapping[str, frozenset[str]] | None = None
+) -> SyntheticCopy:
     """Open synthetic data: a frame or a file for one table, or a mapping of tables to such.
 
-    `table` is the one that a single frame or file stands for; without it, the policy's only private table.
+    `table` is the one that a single frame or file stands for; without it, the policy's only private table. With
+    `needed`, only those columns are looked at, and all of them must be there.
     """
     given = _by_table(policy, synthetic, table)
     frames = {name: _frame(data, name) for name, data in given.items()}
     private = {name: policy.tables[name] for name in frames if not policy.tables[name].public}
     if not private:
         raise ParameterError(f"the synthetic data hold no private table; those are {_private(policy)}")
-    tables = {}
+    tables = {name: rules for name, rules in policy.tables.items() if rules.public and _declared(policy, name)}
     for name, frame in frames.items():
         rules = policy.tables[name]
         if rules.public:
             tables[name] = rules
             continue
-        # An id says whose row it is, and these are nobody's: it may be missing.
-        columns = {c: rule for c, rule in rules.columns.items() if c in frame.column_names or not _id(rule)}
-        frames[name] = checked(frame, columns, f"the synthetic {name}")
-        tables[name] = replace(rules, columns=columns, references={}, at_most=Contribution(), rows="private")
-    declared = {name: rules for name, rules in policy.tables.items() if rules.public and _declared(policy, name)}
-    tables = declared | tables
-    rules_of_copy = replace(policy, tables=tables, unit=RowUnit(), version=None, analysts={}, notes=())
-    return SyntheticCopy(DuckDBEngine(rules_of_copy, frames), tuple(tables))
+        wanted = None if needed is None else needed.get(name, frozenset())
+        frames[name] = checked(frame, rules.columns, wanted, f"the synthetic {name}")
+        present = {column: rule for column, rule in rules.columns.items() if column in frames[name].column_names}
+        tables[name] = replace(rules, columns=present, references={}, at_most=Contribution(), rows="private")
+    copied = replace(policy, tables=tables, unit=RowUnit(), version=None, analysts={}, notes=())
+    engine = DuckDBEngine(copied, frames)
+    return SyntheticCopy(engine, {name: frozenset(engine.columns(name)) for name in tables})
+
+
+def used_columns(part: Any) -> dict[str, frozenset[str]]:
+    """The columns that a summary reads, by table."""
+    places: dict[str, str] = {}
+    fields: set[Field] = set()
+    pending = [part]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Scan):
+            places[node.source] = node.table
+        elif isinstance(node, Field):
+            fields.add(node)
+        elif isinstance(node, tuple):
+            pending += node
+        elif is_dataclass(node):
+            pending += [getattr(node, one.name) for one in dataclass_fields(node)]
+    used = {table: frozenset[str]() for table in places.values()}
+    for field in fields:
+        if field.source in places:  # what an inner query computes belongs to no table
+            used[places[field.source]] |= {field.name}
+    return used
 
 
 def _by_table(policy: Policy, synthetic: Any, table: str | None) -> dict[str, Any]:
@@ -112,10 +150,6 @@ def _frame(data: Any, name: str) -> Any:
     if hasattr(data, "to_arrow") and not hasattr(data, "__arrow_c_stream__"):
         data = data.to_arrow()
     return to_arrow(data, f"the synthetic {name}")
-
-
-def _id(column: object) -> bool:
-    return isinstance(column, Identifier)
 
 
 def _private(policy: Policy) -> str:

@@ -1,7 +1,7 @@
 """Deciding whether synthetic answers may be used: the interval from public data, one bit from the private ones."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -18,7 +18,7 @@ from confide.query.question import KeyColumn
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings, Release
 from confide.release.statistics import root
-from confide.release.synthetic_copy import SyntheticCopy, open_copy
+from confide.release.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.table import spelled
 from confide.release.trust_question import Asked, Bind, Wanted, answer_reading, asked, fetch
 from confide.release.verdict import Verdict, Verdicts
@@ -93,7 +93,7 @@ def prepare_request(
         raise ParameterError(f"that is more than {MOST_VERDICTS:,} verdicts at once; ask with fewer keys")
     if isinstance(synthetic, SyntheticCopy):
         return _request(questions, synthetic, distance, mechanism, prefer)
-    with open_copy(holdings.policy, synthetic, _only_table(questions)) as copy:
+    with open_copy(holdings.policy, synthetic, _only_table(questions), _needed(questions)) as copy:
         return _request(questions, copy, distance, mechanism, prefer)
 
 
@@ -205,6 +205,15 @@ def _group_count(question: Asked) -> int:
 def _only_table(questions: Sequence[Asked]) -> str | None:
     tables = {table for question in questions for table in question.question.tables}
     return next(iter(tables)) if len(tables) == 1 else None
+
+
+def _needed(questions: Sequence[Asked]) -> dict[str, frozenset[str]]:
+    """The columns that the questions read; a bound on contributions is not for a copy."""
+    needed: dict[str, frozenset[str]] = {}
+    for question in questions:
+        for table, columns in used_columns(replace(question.question.summary, bound=None, order_by=())).items():
+            needed[table] = needed.get(table, frozenset()) | columns
+    return needed
 
 
 def _texts(sql: Any) -> tuple[Any, ...]:
