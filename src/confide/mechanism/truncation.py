@@ -97,8 +97,8 @@ class Race:
 
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: L levels at ¾ε/L each, one sparse vector at ¼ε.
     Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
-    Upper end: if wherever a level loses anything the next gains `condition`. Estimate: the noised F of the level that
-    wins the race, without the published penalty of ln(L/β) scales, which only the lower end needs.
+    Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published penalty
+    of ln(L/β) scales, which only the lower end needs.
     """
 
     levels: Levels
@@ -125,12 +125,11 @@ class Race:
         noised = {place: _noised(law, totals[place], randomness) for place, law in laws.items()}
         each = 1 - Fraction(self.miss / (2 * len(laws)))
         bounds = {place: noised[place] - law.law.upper(each) for place, law in laws.items()}
-        winner = max(bounds, key=lambda place: bounds[place])
         learnt = self.levels.enough(totals, self.epsilon * (1 - RACE_SHARE), randomness)
         top = next(place for place in laws if place >= learnt)
-        low = max(0, bounds[winner])
+        low = max(0, *bounds.values())
         high = max(low, noised[top] + laws[top].law.upper(1 - Fraction(self.miss / 4)))
-        return Bounded(min(max(noised[winner], low), high), low, high, self.levels.edges[winner])
+        return Bounded(min(max(noised[top], low), high), low, high, self.levels.edges[top])
 
     def expected_half_width(self, largest: int) -> float:
         """If no unit has more than `largest`: half of what lies between the two ends."""
