@@ -207,18 +207,18 @@ def test_a_column_has_the_classes_of_the_policy(people: Session) -> None:
 
 
 def test_intervals_of_combinations_cover(people: Session) -> None:
-    """Each of 120 intervals at 0.8 holds with at least that: fewer than 80 of 120 hold once in ten thousand."""
+    """Each of 80 intervals at 0.8 holds with at least that: fewer than 48 hold less than once in a hundred thousand."""
     person = frames()["person"]
     truth = person.filter((pl.col("sex") == "F") & pl.col("region").is_in(["N", "W"])).height
     difference = person.filter(pl.col("sex") == "F").height - person.filter(pl.col("sex") == "M").height
     held = 0
-    for number in range(60):
-        made = people.microdata(MARGINALS, epsilon=Fraction(1, 2) + Fraction(number, 10**6), confidence=0.8)
+    for number in range(40):
+        made = people.microdata(MARGINALS, Fraction(1, 2) + Fraction(number, 10**6), "ols", confidence=0.8)
         found = made.error({"sex": "F", "region": ["N", "W"]})
         held += found.low <= truth <= found.high
         apart = made.error([(1, {"sex": "F"}), (-1, {"sex": "M"})])
         held += apart.low <= difference <= apart.high
-    assert held >= 80
+    assert held >= 48
 
 
 def test_a_query_outside_the_span_is_refused_with_what_was_measured(people: Session) -> None:

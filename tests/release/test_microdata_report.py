@@ -112,6 +112,9 @@ def test_a_plan_without_a_known_size_says_so_and_takes_one() -> None:
         assert "whether ε is enough is not judged" in session.plan_microdata(["g"], epsilon=1).notes[0]
         assert session.plan_microdata(["g"], epsilon=1, rows=3_000).marginals[0].mean == 1_000
         assert session.plan_microdata(["g"], epsilon=1, rows=3).marginals[0].useful is False
+        for rows in (0, True, 2.5):
+            with pytest.raises(ParameterError, match="is not a number of rows"):
+                session.plan_microdata(["g"], epsilon=1, rows=rows)  # type: ignore[arg-type]
 
 
 def test_what_the_budget_does_not_hold_is_said() -> None:

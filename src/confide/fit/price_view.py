@@ -43,7 +43,12 @@ def price_chart(price: "Price") -> Any:
             {"C": float(point), "D": float(total), "what": label}
             for point, total in zip(price.points[shown], values[shown], strict=True)
         ]
-    x = alt.X("C:Q", scale=alt.Scale(type="log"), title="error of each part (C)")
+    widest = max(float(mark["C"] or 0) for mark in marks)  # room for the label of the last one
+    x = alt.X(
+        "C:Q",
+        scale=alt.Scale(type="log", domain=[float(price.points[0]), 3 * widest], nice=False),
+        title="error of each part (C)",
+    )
     y = alt.Y("D:Q", scale=alt.Scale(type="log"), title="error of the sum (D)")
     colour = alt.Color(
         "what:N",
@@ -54,7 +59,7 @@ def price_chart(price: "Price") -> Any:
     lines = alt.Chart(alt.InlineData(values=curves)).mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour)
     base = alt.Chart(alt.InlineData(values=marks)).encode(x=x, y=y)
     points = base.mark_point(filled=True, size=70, color="#1c2330")
-    labels = base.mark_text(align="left", dx=8, dy=-7, color="#1c2330").encode(text="method:N")
+    labels = base.mark_text(align="left", dx=9, dy=3, color="#1c2330").encode(text="method:N")
     title = f"One sum of {price.d:,} parts without negative counts, {_budget(price)}"
     return alt.layer(lines, points, labels).properties(title=title, width=_WIDTH, height=_HEIGHT)
 

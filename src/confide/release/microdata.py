@@ -218,6 +218,8 @@ class MicrodataRequest:
 
 def plan_microdata(holdings: Holdings, request: MicrodataRequest, epsilon: Fraction, rows: int | None) -> MicrodataPlan:
     """The forecast of a release. Free: nothing private is read."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
     design, _, _, weights = _checked(holdings, request)
     noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
     return plan_design(holdings, design, noise, epsilon, request.confidence, rows)
