@@ -97,8 +97,8 @@ class Race:
 
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: L levels at ¾ε/L each, one sparse vector at ¼ε.
     Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
-    Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published penalty
-    of ln(L/β) scales, which only the lower end needs.
+    Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published
+    penalty of ln(L/β) scales, which only the lower end needs.
     """
 
     levels: Levels

@@ -88,10 +88,15 @@ def join_instead(
         raise refusal from None
     if not several:
         raise refusal
+    by_key = isinstance(policy.unit, KeyUnit)
     try:
-        return bind_conjunction(sql, policy, holdings.engine, dialect)
+        question = bind_conjunction(sql, policy, holdings.engine, dialect)
     except QueryError as other:
-        raise (refusal if isinstance(policy.unit, KeyUnit) else other) from None
+        raise (refusal if by_key and mechanism == "auto" else other) from None
+    if by_key and mechanism == "auto":
+        # Declared bounds make no assumption, what is learnt does: it is for the analyst to choose that.
+        raise QueryError(f"{refusal}; or ask with mechanism='truncate', which learns how much one unit changes")
+    return question
 
 
 def request_join(
