@@ -18,7 +18,7 @@ _SAME: Final = (
     exp.ConcatWs, exp.Count, exp.CTE, exp.DataTypeParam, exp.Distinct, exp.Div, exp.EQ, exp.Exists, exp.Filter,
     exp.Floor, exp.From, exp.GT, exp.GTE, exp.Greatest, exp.Group, exp.Having, exp.Identifier, exp.If, exp.In, exp.Is,
     exp.Join, exp.LT, exp.LTE, exp.Least, exp.Literal, exp.Lower, exp.Max, exp.Min, exp.Mod, exp.Mul, exp.NEQ, exp.Neg,
-    exp.Not, exp.Null, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Replace, exp.RowNumber, exp.DenseRank, exp.Select,
+    exp.Null, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Replace, exp.RowNumber, exp.DenseRank, exp.Select,
     exp.Star, exp.Sub, exp.Subquery, exp.Sum, exp.TableAlias, exp.Tuple, exp.Union, exp.Where, exp.Window, exp.With,
     exp.GroupingSets, exp.Grouping, exp.Limit, exp.BitwiseAnd,
 )  # fmt: skip
@@ -148,6 +148,22 @@ def _exact_sum(node: exp.Expr) -> exp.Expr:
     return exp.Sum(this=exp.cast(node.this.copy(), "DECIMAL(38, 0)"))
 
 
+def _absent(node: exp.Expr) -> exp.Expr:
+    """NOT IN of a subquery is looked up row by row where it does not fit in memory; NOT EXISTS is a join.
+
+    Ours are over columns without NULL, where both mean the same.
+    """
+    inside = node.this
+    if not isinstance(inside, exp.In) or inside.args.get("query") is None:
+        return node
+    query = inside.args["query"].this.copy()
+    column = query.expressions[0]
+    source = query.args["from_"].this
+    own = exp.column(column.name, source.alias_or_name)
+    query.set("expressions", [exp.Literal.number(1)])
+    return exp.Not(this=exp.Exists(this=query.where(exp.EQ(this=own, expression=inside.this.copy()))))
+
+
 def _unhinted(node: exp.Expr) -> exp.Expr:
     """There is no word for a part that is computed once."""
     node.set("materialized", None)
@@ -163,6 +179,7 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.TryCast: _guarded_cast,
     exp.Cast: _same,
     exp.IsNan: _not_a_number,
+    exp.Not: _absent,
     exp.IntDiv: _same,
     exp.SHA2: _digest,
     exp.Like: _plain_like,
@@ -173,6 +190,7 @@ _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.TryCast: _same,
     exp.Cast: _days,
     exp.IsNan: _same,
+    exp.Not: _absent,
     exp.IntDiv: _same,
     exp.SHA2: _same,
     exp.Like: _doubled_like,
