@@ -27,6 +27,7 @@ from confide.fit.reweighted import low_answers
 from confide.fit.sequential import pinned_to
 from confide.mechanism.law import DiscreteLaplace
 
+TOWARDS: Final = 1 / 3  # of the way to the total of the visible cells, at full trust
 HALFWAY: Final = 2.0  # standard deviations: an answer fitted as large as this counts half
 LEAST: Final = 0.3  # what an answer fitted as zero still counts
 OUTLIER: Final = 0.05  # what an outlier still counts
@@ -48,9 +49,9 @@ def adaptive(problem: Problem, start: Fit | None = None) -> Fit:
     """Non-negative least squares with a pinned total, and with targets and weights adapted to what the noise leaves
     visible.
 
-    1. The total is the least-squares estimate, moved up to halfway to that of the visible cells if z says they may be
-       all.
-    2. Low answers of marginals that a finer one contains are drawn to the nearest non-negative ones with that total.
+    1. The total is the least-squares estimate, moved up to a third of the way to that of the visible cells if z says
+       they may be all.
+    2. Low answers are drawn to the nearest non-negative ones with that total, those of the finest marginals less so.
     3. Answers of the finest marginals count less where a first pinned fit makes them small.
     4. With Laplace noise, large residuals count less (two rounds of reweighting towards least absolute deviations).
     """
@@ -61,7 +62,7 @@ def adaptive(problem: Problem, start: Fit | None = None) -> Fit:
         return Fit("adaptive", fit.domain, fit.cells, fit.certificate, fit.multipliers)
     held = fixed(TOTAL, np.array([seen.total]))
     targets = [
-        item.answers if is_detail(problem, place) else _drawn(item, seen.low[place], seen)
+        _drawn(item, seen.low[place], seen, seen.trust**2 if is_detail(problem, place) else seen.trust)
         for place, item in enumerate(problem.measured)
     ]
     raw = [Term(item.group, item.answers, 1 / item.variance) for item in problem.measured]
@@ -95,7 +96,7 @@ def screen(problem: Problem) -> Screening | None:
     apart = precise if known else spread - precise
     z = (total - restricted) / math.sqrt(max(apart, 1e-6 * max(spread, precise), 1e-300))
     trust = math.exp(-(max(z, 0.0) ** 2) / 2)
-    moved = 0.0 if known else trust**2 / 2 * (total - restricted)
+    moved = 0.0 if known else TOWARDS * trust**2 * (total - restricted)
     return Screening(z, trust, max(total - moved, 0.0), low)
 
 
@@ -117,13 +118,13 @@ def onto_simplex(values: Floats, total: float) -> Floats:
     return np.asarray(np.maximum(values - excess[np.flatnonzero(descending > excess)[-1]], 0))
 
 
-def _drawn(item: Measured, low: Mask, seen: Screening) -> Floats:
+def _drawn(item: Measured, low: Mask, seen: Screening, trust: float) -> Floats:
     """The answers, with the low ones drawn to what the rest leaves of the total, as far as there is trust in it."""
     if not low.any():
         return item.answers
     drawn = item.answers.copy()
     rest = seen.total - float(item.answers[~low].sum())
-    drawn[low] = seen.trust * onto_simplex(item.answers[low], rest) + (1 - seen.trust) * item.answers[low]
+    drawn[low] = trust * onto_simplex(item.answers[low], rest) + (1 - trust) * item.answers[low]
     return drawn
 
 

@@ -37,7 +37,7 @@ from confide.release.microdata_design import (
 )
 from confide.release.microdata_facts import public_of, query_of, stated_of
 from confide.release.microdata_frames import Records, as_polars, fitted_table
-from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_of
+from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_if_useless
 from confide.release.microdata_store import Measurements, NoisyMarginal
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def make_microdata(
 
     def prepare() -> tuple[PrivacyLoss, Release]:
         noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
-        warn_of(plan_design(holdings, design, noise, epsilon, request.confidence, None))
+        warn_if_useless(holdings, design, noise, epsilon, request.confidence)
 
         def release(charge: Charge) -> bytes:
             noisy = []

@@ -122,11 +122,17 @@ def plan_design(
     )
 
 
-def warn_of(plan: MicrodataPlan) -> None:
+def warn_if_useless(holdings: Holdings, design: Design, noise: Noise, epsilon: Fraction, confidence: float) -> None:
     """A warning before the charge, if nothing of what comes out would be more than noise."""
-    for note in plan.notes:
+    size = holdings.policy.tables[design.table].size
+    if size is None:
+        return
+    pairs = zip(design.marginals, noise.mechanisms, strict=True)
+    if any(each.law.half_width(confidence) < USELESS * size / design.domain.size(own) for own, each in pairs):
+        return  # a noisy count by itself shows already, so its estimate from all marginals does
+    for note in plan_design(holdings, design, noise, epsilon, confidence, None).notes:
         if note.startswith(_TOO_SMALL):
-            warnings.warn(f"{note} (plan_microdata shows this for free)", UserWarning, stacklevel=5)
+            warnings.warn(f"{note} (plan_microdata shows this for free)", UserWarning, stacklevel=6)
 
 
 _TOO_SMALL: Final = "ε is too small"
