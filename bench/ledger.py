@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from confide.ledger import SqliteLedger, booking, storage
+from tests.servers import find_binaries, make_cluster, remove_cluster
+
+from confide.ledger import Ledger, PostgresLedger, SqliteLedger, booking, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position, Request
 from confide.ledger.chain import Body, encode, link
@@ -31,10 +33,16 @@ ANALYSTS = 100
 Row = tuple[str, str, str, str]
 
 
-def charges(path: Path, prefix: str, seconds: float) -> int:
+def opened(place: Path | str) -> Ledger:
+    if isinstance(place, str):
+        return PostgresLedger.open_or_create(place, BUDGET, timeout=60)
+    return SqliteLedger.open_or_create(place, BUDGET, timeout=60)
+
+
+def charges(place: Path | str, prefix: str, seconds: float) -> int:
     """How many charges one client gets done in the given time."""
     done = 0
-    with SqliteLedger.open(path, timeout=60) as ledger:
+    with opened(place) as ledger:
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:
             ledger.charge(LOSS, PURPOSE, f"{prefix}-{done}", prefix)
@@ -42,10 +50,9 @@ def charges(path: Path, prefix: str, seconds: float) -> int:
     return done
 
 
-def charge_rate(folder: Path, processes: int, seconds: float = 5.0) -> float:
+def charge_rate(path: Path | str, processes: int, seconds: float = 5.0) -> float:
     """Charges a second of so many processes together."""
-    path = folder / f"charges-{processes}"
-    SqliteLedger.create(path, BUDGET).close()
+    opened(path).close()
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         pool.starmap(charges, [(path, f"warm{number}", 0.1) for number in range(processes)])
         done = pool.starmap(charges, [(path, f"client{number}", seconds) for number in range(processes)])
@@ -98,6 +105,23 @@ def opening(path: Path) -> tuple[float, float]:
         return opened, time.perf_counter() - started
 
 
+def on_postgres(folder: Path) -> list[Row]:
+    """The same on a PostgreSQL server of its own, on the same disk, through its socket."""
+    binaries = find_binaries()
+    if binaries is None:
+        return [("durable charges a second on PostgreSQL", "-", "", "PostgreSQL is not installed")]
+    server = make_cluster(binaries)
+    rows: list[Row] = []
+    try:
+        for processes in (1, 4):
+            place = server.url(schema=f"clients_{processes}", anchor=str(folder / f"anchor-{processes}"))
+            what = "1 process" if processes == 1 else f"{processes} processes"
+            rows.append((f"the same on PostgreSQL, {what}", f"{charge_rate(place, processes):.0f}", "", ""))
+    finally:
+        remove_cluster(server)
+    return rows
+
+
 def table(rows: list[Row]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(
@@ -111,11 +135,12 @@ def main() -> None:
         folder = Path(name)
         rows: list[Row] = [("ledger", "measured", "bar", "")]
         for processes in (1, 4):
-            rate = charge_rate(folder, processes)
+            rate = charge_rate(folder / f"charges-{processes}", processes)
             what = "1 process" if processes == 1 else f"{processes} processes"
             rows.append(
                 (f"durable charges a second, {what}", f"{rate:.0f}", "≥ 150", "met" if rate >= 150 else "MISSED")
             )
+        rows += on_postgres(folder)
         path = folder / "million"
         fill(path, entries)
         opened, verified = opening(path)

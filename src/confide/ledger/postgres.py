@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Self, final
 
-from confide.errors import LedgerDamaged, LedgerError
+from confide.errors import LedgerDamaged, LedgerError, LedgerMissing
 from confide.ledger import postgres_schema
 from confide.ledger.anchor import Anchor, Mark, read_mark, set_aside
 from confide.ledger.chain import Head
@@ -31,13 +31,18 @@ class PostgresLedger(KeptLedger):
     """
 
     def __init__(self, place: PostgresPlace, timeout: float = TIMEOUT) -> None:
-        opened = _inspect(place)
-        transactions = PostgresTransactions(place, opened.identity, timeout)
-        super().__init__(opened, transactions)
-        self._place = place
-        _make_anchor(place)  # a machine that never saw this ledger has none yet
-        if not opened.anchored:
-            transactions.catch_up()
+        connection = PostgresConnection(place)
+        try:
+            opened = _inspect(connection, place)
+            _make_anchor(place)  # a machine that never saw this ledger has none yet
+            transactions = PostgresTransactions(place, opened.identity, timeout, connection)
+            super().__init__(opened, transactions)
+            self._place = place
+            if not opened.anchored:
+                transactions.catch_up()
+        except BaseException:
+            connection.close()
+            raise
 
     @classmethod
     def create(
@@ -87,8 +92,12 @@ class PostgresLedger(KeptLedger):
         cls, place: PostgresPlace, budget: Budget, caps: Mapping[str, object] | None = None, *, timeout: float = TIMEOUT
     ) -> Self:
         """Open or make the ledger at a place."""
-        _create(place, Terms.of(budget, caps))
-        return cls(place, timeout)._with_terms(budget, caps, place.name)
+        try:
+            ledger = cls(place, timeout)
+        except LedgerMissing:
+            _create(place, Terms.of(budget, caps))
+            ledger = cls(place, timeout)
+        return ledger._with_terms(budget, caps, place.name)
 
     def verify(self) -> Head:
         self._transactions.require_open()
@@ -140,15 +149,18 @@ def restore_postgres_anchor(place: PostgresPlace) -> None:
         anchor.close()
 
 
-def _inspect(place: PostgresPlace) -> Opened:
+def _inspect(connection: PostgresConnection, place: PostgresPlace) -> Opened:
     """The cheap check of every opening: server, schema, rights, terms, accounts, last entry, and the anchor."""
     # The anchor first: it only ever follows the ledger, so a ledger read later can only be further.
     mark = read_mark(place.anchor)
-    with _snapshot(place) as connection:
+    with _own_errors(place):
+        connection.begin(write=False)
         postgres_schema.require_server(connection, place)
         postgres_schema.require_schema(connection, place, anchored=mark is not None)
         postgres_schema.require_state(connection, place)
-        return judged(connection, mark, place)
+        opened = judged(connection, mark, place)
+        connection.rollback()
+        return opened
 
 
 def _verify(place: PostgresPlace, mark: Mark | None = None, *, vouched: bool = True) -> Statement:
@@ -203,14 +215,21 @@ def _snapshot(place: PostgresPlace) -> Iterator[PostgresConnection]:
 
 @contextlib.contextmanager
 def _connected(place: PostgresPlace) -> Iterator[PostgresConnection]:
-    """A connection for a moment, with errors that are ours."""
+    """A connection for a moment."""
     connection = PostgresConnection(place)
     try:
-        yield connection
+        with _own_errors(place):
+            yield connection
+    finally:
+        connection.rollback()
+        connection.close()
+
+
+@contextlib.contextmanager
+def _own_errors(place: PostgresPlace) -> Iterator[None]:
+    try:
+        yield
     except driver().Error as error:
         raise translated(error, place.name) from error
     except UNREADABLE as error:
         raise LedgerDamaged(f"the ledger {place.name} is not as this program writes ledgers") from error
-    finally:
-        connection.rollback()
-        connection.close()

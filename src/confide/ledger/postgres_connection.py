@@ -10,16 +10,16 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import LedgerError
 from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.postgres_driver import driver, lost, refused
+from confide.ledger.storage import Cursor
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import sql
 
 COMMIT = "on"  # whatever the server, the database or the role have as their default
 CONNECT = 10  # seconds to make a connection
@@ -27,70 +27,112 @@ STATEMENT = 30.0  # seconds for one statement: an answer may be large
 IDLE = 30.0  # seconds that a transaction may hold its lock while its client says nothing
 GRACE = 5.0  # seconds more until the watchdog ends a connection whose server kept none of these
 
+_IDLE = 0  # libpq's word for a connection that is in no transaction
+
+
+class _Nothing:
+    """The rows of a statement that has none."""
+
+    def fetchone(self) -> None:
+        return None
+
+    def fetchall(self) -> list[Any]:
+        return []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+_NOTHING = _Nothing()
+
 
 class PostgresConnection:
-    """One connection, used by one thread at a time. Statements are those of `storage`, with ? for a parameter."""
+    """One connection, used by one thread at a time. Statements are those of `storage`, with ? for a parameter.
+
+    To spare journeys to the server while others wait for the lock, a transaction begins with its first statement, and
+    what inserts rows travels with the commit.
+    """
 
     def __init__(self, place: PostgresPlace, statement: float = STATEMENT) -> None:
         self._place = place
         self._statement = statement
         self._warned = False
+        self._opening = ""
+        self._inserts: list[tuple[str, Sequence[Any]]] = []
         self._connection = _connect(place)
         self._watchdog = Watchdog(self._connection.fileno())
         self._connection.add_notice_handler(self._note)
 
     def begin(self, *, write: bool, wait: float = 0.0) -> None:
         """Begin a transaction. A writer sees what was committed before each of its statements, a reader one state."""
+        quoted = self._place.schema.replace('"', '""')
         settings = {
             "synchronous_commit": COMMIT,
-            "statement_timeout": f"{math.ceil(1000 * self._statement)}ms",
-            "lock_timeout": f"{max(1, math.ceil(1000 * wait))}ms",
-            "idle_in_transaction_session_timeout": f"{math.ceil(1000 * IDLE)}ms",
+            "statement_timeout": f"'{math.ceil(1000 * self._statement)}ms'",
+            "lock_timeout": f"'{max(1, math.ceil(1000 * wait))}ms'",
+            "idle_in_transaction_session_timeout": f"'{math.ceil(1000 * IDLE)}ms'",
+            "search_path": f'"{quoted}", pg_temp',  # temporary tables last: by default they would hide ours
         }
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
-        lines = [f"BEGIN ISOLATION LEVEL {mode}", *(f"SET LOCAL {name} = '{text}'" for name, text in settings.items())]
-        sql = driver().sql
-        # Temporary tables come last: by default they would hide ours.
-        path = sql.SQL("SET LOCAL search_path = {}, pg_temp").format(sql.Identifier(self._place.schema))
-        self._run(sql.SQL("; ").join([*map(sql.SQL, lines), path]))
+        parts = [f"BEGIN ISOLATION LEVEL {mode}", *(f"SET LOCAL {name} = {value}" for name, value in settings.items())]
+        self._opening = "; ".join(parts)
+
+    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
+        if statement.startswith("INSERT "):
+            self._inserts.append((statement, parameters))
+            return _NOTHING
+        self._flush()
+        return self._send(statement, parameters)
+
+    def change(self, statement: str) -> int:
+        """Run a statement that changes rows, and return how many."""
+        return self._send(statement).rowcount
 
     def commit(self) -> None:
         """Make the transaction durable, or raise: then nobody knows whether it is."""
         self._warned = False
-        done = self._run("COMMIT")
+        # A pipeline only here: after one, the server does not count how long the transaction is idle.
+        with self._watching(), self._connection.pipeline():
+            self._flush()
+            done = self._connection.execute("COMMIT")
         if done.statusmessage != "COMMIT" or self._warned:
             # A warning says that a wait for a synchronous standby was cut short.
             raise lost(self._place.name)
 
     def rollback(self) -> None:
         """End the transaction, if there is one; a connection that cannot even do that is closed."""
-        if self._connection.closed or self._connection.info.transaction_status == 0:
+        self._opening, self._inserts = "", []
+        if self._connection.closed or self._connection.info.transaction_status == _IDLE:
             return
         try:
-            self._run("ROLLBACK")
+            self._send("ROLLBACK")
         except driver().Error:
             self.close()
 
-    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> "psycopg.Cursor[Any]":
-        return self._run(statement.replace("?", "%s"), parameters)
+    def _flush(self) -> None:
+        inserts, self._inserts = self._inserts, []
+        for statement, parameters in inserts:
+            self._send(statement, parameters)
 
-    def compose(self, statement: "sql.Composable") -> "psycopg.Cursor[Any]":
-        """Run a statement that names a schema."""
-        return self._run(statement)
+    def _send(self, statement: str, parameters: Sequence[Any] = ()) -> "psycopg.Cursor[Any]":
+        opening, self._opening = self._opening, ""
+        with self._watching():
+            if parameters:
+                if opening:
+                    self._connection.execute(opening)
+                return self._connection.execute(statement.replace("?", "%s"), parameters, binary=True)
+            # Without parameters the driver reads nothing into the text, which may name a schema.
+            done = self._connection.execute(f"{opening}; {statement}" if opening else statement)
+            while done.nextset():
+                pass
+            return done
 
-    def _run(self, statement: Any, parameters: Sequence[Any] | None = None) -> "psycopg.Cursor[Any]":
-        with self._watchdog.watching(self._statement + GRACE):
-            if parameters is None:
-                return self._connection.execute(statement)
-            return self._connection.execute(statement, parameters, binary=True)
+    def _watching(self) -> contextlib.AbstractContextManager[None]:
+        return self._watchdog.watching(self._statement + GRACE)
 
     @property
     def closed(self) -> bool:
         return bool(self._connection.closed)
-
-    @property
-    def held(self) -> "psycopg.Connection[Any]":
-        return self._connection
 
     def close(self) -> None:
         self._watchdog.close()
@@ -111,12 +153,12 @@ class Watchdog:
         threading.Thread(target=self._watch, name="confide ledger watchdog", daemon=True).start()
 
     @contextlib.contextmanager
-    def watching(self, seconds: float) -> Any:
-        self._deadline = time.monotonic() + seconds
+    def watching(self, seconds: float) -> Iterator[None]:
+        before, self._deadline = self._deadline, min(self._deadline, time.monotonic() + seconds)
         try:
             yield
         finally:
-            self._deadline = math.inf
+            self._deadline = before
 
     def _watch(self) -> None:
         while not self._ended.wait(0.5):

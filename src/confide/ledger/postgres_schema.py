@@ -126,7 +126,8 @@ def create(connection: PostgresConnection, place: PostgresPlace, terms: Terms) -
         if holds_ledger(connection, place):
             return False
         if connection.execute("SELECT FROM pg_namespace WHERE nspname = ?", (place.schema,)).fetchone() is None:
-            connection.compose(psycopg.sql.SQL("CREATE SCHEMA {}").format(psycopg.sql.Identifier(place.schema)))
+            quoted = place.schema.replace('"', '""')
+            connection.execute(f'CREATE SCHEMA "{quoted}"')
         for table in TABLES:
             connection.execute(table.statement())
         connection.execute(f"INSERT INTO ledger SELECT ?::integer, {_INCARNATION}", (VERSION,))
@@ -161,8 +162,7 @@ def require_state(connection: PostgresConnection, place: PostgresPlace, *, lock:
 
 def vouch(connection: PostgresConnection) -> bool:
     """Bind the ledger to the database as it is now; whether it was bound to another one."""
-    changed = connection.execute(f"UPDATE ledger SET incarnation = {_INCARNATION} WHERE incarnation <> {_INCARNATION}")
-    return changed.rowcount > 0
+    return connection.change(f"UPDATE ledger SET incarnation = {_INCARNATION} WHERE incarnation <> {_INCARNATION}") > 0
 
 
 def missing(place: PostgresPlace, *, anchored: bool) -> LedgerMissing:

@@ -24,11 +24,13 @@ from confide.ledger.turn import Turns
 class PostgresTransactions:
     """One connection and one anchor, opened when needed and again when lost, used by one thread at a time."""
 
-    def __init__(self, place: PostgresPlace, identity: str, timeout: float) -> None:
+    def __init__(
+        self, place: PostgresPlace, identity: str, timeout: float, connection: PostgresConnection | None = None
+    ) -> None:
         self._place = place
         self._identity = identity
         self._turns = Turns(place.name, timeout)
-        self._connection: PostgresConnection | None = None
+        self._connection = connection
         self._anchor: Anchor | None = None
         self._closed = False
         keep_across_forks(self)
@@ -39,7 +41,6 @@ class PostgresTransactions:
         def attempt(anchor: Anchor, deadline: float) -> tuple[Result]:
             mark = anchor.read()
             connection = self._begin(deadline, write=True)
-            postgres_schema.require_state(connection, self._place, lock=True)
             result, after = work(connection, self._position(connection, mark))
             connection.commit()
             self._move(anchor, mark, after, deadline)
@@ -53,7 +54,6 @@ class PostgresTransactions:
         def attempt(anchor: Anchor, deadline: float) -> tuple[Result]:
             mark = anchor.read()
             connection = self._begin(deadline, write=False)
-            postgres_schema.require_state(connection, self._place)
             position = self._position(connection, mark)
             return (work(connection, position, mark or Mark(self._identity, 0, "")),)
 
@@ -65,7 +65,6 @@ class PostgresTransactions:
         def attempt(anchor: Anchor, deadline: float) -> tuple[None]:
             mark = anchor.read()
             connection = self._begin(deadline, write=False)
-            postgres_schema.require_state(connection, self._place)
             self._move(anchor, mark, self._position(connection, mark), deadline)
             return (None,)
 
@@ -98,17 +97,22 @@ class PostgresTransactions:
 
     def _begin(self, deadline: float, *, write: bool) -> PostgresConnection:
         """A connection in a transaction. One that died while it was idle is replaced: nothing was under way."""
-        wait = deadline - time.monotonic()
         if self._connection is not None:
             try:
-                self._connection.begin(write=write, wait=wait)
-                return self._connection
+                return self._begun(self._connection, deadline, write=write)
             except driver().OperationalError:
+                if not self._connection.closed:
+                    raise
                 self._drop()
         self._connection = PostgresConnection(self._place)
-        self._connection.begin(write=write, wait=wait)
+        self._begun(self._connection, deadline, write=write)
         postgres_schema.require_server(self._connection, self._place)
         return self._connection
+
+    def _begun(self, connection: PostgresConnection, deadline: float, *, write: bool) -> PostgresConnection:
+        connection.begin(write=write, wait=deadline - time.monotonic())
+        postgres_schema.require_state(connection, self._place, lock=write)
+        return connection
 
     def _position(self, connection: PostgresConnection, mark: Mark | None) -> Position:
         """Where the chain stands, never behind the anchor that was read before."""
