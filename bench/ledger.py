@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import psycopg
 from tests.servers import find_binaries, make_cluster, remove_cluster
 
 from confide.ledger import Ledger, PostgresLedger, SqliteLedger, booking, storage
@@ -105,18 +106,32 @@ def opening(path: Path) -> tuple[float, float]:
         return opened, time.perf_counter() - started
 
 
+def commit_rate(address: str, seconds: float = 5.0) -> float:
+    """One row inserted and committed, durably, by somebody who keeps no ledger."""
+    done = 0
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE TABLE bare (body bytea)")
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            connection.execute("INSERT INTO bare VALUES (%s)", (bytes(600),))
+            done += 1
+    return done / seconds
+
+
 def on_postgres(folder: Path) -> list[Row]:
     """The same on a PostgreSQL server of its own, on the same disk, through its socket."""
     binaries = find_binaries()
     if binaries is None:
         return [("durable charges a second on PostgreSQL", "-", "", "PostgreSQL is not installed")]
     server = make_cluster(binaries)
-    rows: list[Row] = []
     try:
+        bare = commit_rate(server.url())
+        rows: list[Row] = [("bare commits a second on PostgreSQL, 1 process", f"{bare:.0f}", "", "")]
         for processes in (1, 4):
             place = server.url(schema=f"clients_{processes}", anchor=str(folder / f"anchor-{processes}"))
             what = "1 process" if processes == 1 else f"{processes} processes"
-            rows.append((f"the same on PostgreSQL, {what}", f"{charge_rate(place, processes):.0f}", "", ""))
+            rate = charge_rate(place, processes)
+            rows.append((f"durable charges a second on PostgreSQL, {what}", f"{rate:.0f}", "", f"{rate / bare:.2f} x"))
     finally:
         remove_cluster(server)
     return rows
