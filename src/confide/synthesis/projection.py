@@ -12,15 +12,15 @@ is arithmetic on released numbers, so it costs nothing and its own randomness pr
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
+from confide.synthesis.goal import Array, Goal, Layout, Tiles, goal_of, layout_of, members_of, padded
 from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries
 from confide.synthesis.relaxed import RelaxedTable
 
@@ -29,47 +29,16 @@ SPLIT: Final = 0.5
 CHUNK: Final = 10
 """Steps between two looks at the stop rules."""
 PATIENCE: Final = 5
+MOST_SPLITS: Final = 8
+ENOUGH_CELLS: Final = 20_000
+"""Of so many cells one split of the noise is judge enough."""
 BLOCK: Final = 2**24
 """At most so many products of rows and cells are held at once for one marginal."""
 MOST_STEPS: Final = 1_000
 MOMENTUM: Final = 0.9
 SCALE_MEMORY: Final = 0.99
 
-Array = Any
 Watch = Callable[[int, float], None]
-
-
-class Tiles(NamedTuple):
-    """Two-way marginals as square tiles of the table of all pairs of places; tiles of no measurement are left out."""
-
-    first: Array
-    second: Array
-    targets: Array
-    weights: Array
-
-
-class Whole(NamedTuple):
-    """A marginal of three columns or more."""
-
-    targets: Array
-    weight: Array
-
-
-class Queries(NamedTuple):
-    places: Array
-    need: Array
-    targets: Array
-    weights: Array
-
-
-class Goal(NamedTuple):
-    """What the table shall explain, as shares of all rows, and the weight of each."""
-
-    ones: Array
-    one_weights: Array
-    tiles: Tiles
-    wholes: tuple[Whole, ...]
-    queries: Queries
 
 
 class State(NamedTuple):
@@ -77,24 +46,6 @@ class State(NamedTuple):
     velocity: Array
     scale: Array
     step: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The fixed shapes of a problem: columns, the size of tiles, which wholes there are."""
-
-    sizes: tuple[int, ...]
-    tile: int
-    wholes: tuple[tuple[int, ...], ...]
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        return tuple(int(end) for end in np.cumsum((0, *self.sizes)))
-
-    @property
-    def width(self) -> int:
-        """Places, padded to whole tiles, with at least one that is always empty."""
-        return (sum(self.sizes) // self.tile + 1) * self.tile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,35 +73,37 @@ def project(
     `start` is the table to begin with; otherwise rows scatter around the one-way marginals. `most_queries` keeps room
     for single queries, so that rounds of different sizes share one compiled program.
     """
-    layout = _layout(sizes, measured)
+    layout = layout_of(sizes, measured)
     generator = np.random.default_rng(seed)
-    first = _beginning(layout, measured, total, rows, generator) if start is None else _padded(layout, start.weights)
-    halves = _split(measured, generator)
+    first = _beginning(layout, measured, total, rows, generator) if start is None else padded(layout, start.weights)
+    cells = sum(len(part.counts) for part in measured)
     scale = min(part.variance for part in measured) / total**2
     room = max(most_queries, sum(len(part.counts) for part in measured if isinstance(part, MeasuredQueries)))
-    training, judging, goal = (
-        _goal(layout, parts, total, scale, room)
-        for parts in ([half[0] for half in halves], [half[1] for half in halves], measured)
-    )
+    # A judge of few cells is a poor one: then several judge together.
+    pairs = [_split(measured, generator) for _ in range(max(1, min(MOST_SPLITS, ENOUGH_CELLS // cells)))]
+    goals = [[goal_of(layout, half, total, scale, room) for half in pair] for pair in pairs]
+    goal = goal_of(layout, measured, total, scale, room)
     rate = 0.025 * math.sqrt(len(sizes))
     best, best_steps, steps = math.inf, CHUNK, 0
-    state = _start(first)
+    states = [_start(first) for _ in goals]
     while steps < MOST_STEPS:
-        state, loss, judged = _advance(state, training, judging, layout, rate, CHUNK)
+        judged = 0.0
+        for place, (training, judging) in enumerate(goals):
+            states[place], loss, said = _advance(states[place], training, judging, layout, rate, CHUNK)
+            judged += float(said)
         steps += CHUNK
         if watch is not None:
-            watch(steps, float(loss))
-        if float(judged) < best:
-            best, best_steps = float(judged), steps
+            watch(steps, float(loss) / scale / cells)
+        if judged < best:
+            best, best_steps = judged, steps
         elif steps >= best_steps + PATIENCE * CHUNK:
             break
     state, loss = _start(first), jnp.inf
     for step in range(0, best_steps, CHUNK):
         state, loss, _ = _advance(state, goal, goal, layout, rate, CHUNK)
         if watch is not None:
-            watch(steps + step + CHUNK, float(loss))
+            watch(steps + step + CHUNK, float(loss) / scale / cells)
     weights = np.asarray(state.weights)[:, : sum(sizes)]
-    cells = sum(len(part.counts) for part in measured)
     return Fit(RelaxedTable(sizes, np.ascontiguousarray(weights)), best_steps, float(loss) / scale / cells)
 
 
@@ -162,7 +115,7 @@ def _advance(
     state: State, goal: Goal, judge: Goal, layout: Layout, rate: float, steps: int
 ) -> tuple[State, Array, Array]:
     """Some steps towards a goal; the loss at the last of them, and what another goal says of the result."""
-    members = _members(layout)
+    members = members_of(layout)
 
     def step(state: State, _: None) -> tuple[State, Array]:
         loss, gradient = _loss_and_gradient(state.weights, goal, layout)
@@ -272,115 +225,18 @@ def _others(weights: Array, goal: Goal, layout: Layout) -> Array:
     return loss
 
 
-# --- the problem as arrays ----------------------------------------------------------------------------------------
+# --- before the first step ----------------------------------------------------------------------------------------
 
 
-def _layout(sizes: tuple[int, ...], measured: Iterable[Measured]) -> Layout:
-    wholes = [part.columns for part in measured if isinstance(part, MeasuredMarginal) and len(part.columns) > 2]
-    return Layout(sizes, 128 if sum(sizes) <= 1024 else 512, tuple(wholes))
-
-
-def _members(layout: Layout) -> Array:
-    owners = np.repeat(np.arange(len(layout.sizes)), layout.sizes)
-    members = np.zeros((layout.width, len(layout.sizes)), dtype=np.float32)
-    members[np.arange(len(owners)), owners] = 1
-    return jnp.asarray(members)
-
-
-def _goal(layout: Layout, measured: Iterable[Measured], total: float, scale: float, room: int) -> Goal:
-    """Counts as shares, weighted by their precision: `scale` makes the largest weight 1."""
-    offsets, width = layout.offsets, layout.width
-    ones, one_weights = np.zeros((2, width), dtype=np.float32)
-    tiles: dict[tuple[int, int], tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
-    wholes = []
-    asked: list[MeasuredQueries] = []
-    for part in measured:
-        if isinstance(part, MeasuredQueries):
-            asked.append(part)
-            continue
-        weight, shares = scale * total**2 / part.variance, part.counts / total
-        if len(part.columns) == 1:
-            own = slice(offsets[part.columns[0]], offsets[part.columns[0] + 1])
-            # Measured more than once: the precise average, as least squares would have it.
-            before = one_weights[own]
-            ones[own] = (before * ones[own] + weight * shares) / (before + weight)
-            one_weights[own] += weight
-        elif len(part.columns) == 2:
-            _fill(tiles, layout, part.columns, shares, weight)
-        else:
-            shape = (-1, layout.sizes[part.columns[-1]])
-            wholes.append(Whole(jnp.asarray(shares.reshape(shape), jnp.float32), jnp.float32(weight)))
-    return Goal(jnp.asarray(ones), jnp.asarray(one_weights), _stacked(tiles, layout), tuple(wholes),
-                _queries(asked, total, scale, room, width))  # fmt: skip
-
-
-def _fill(
-    tiles: dict[tuple[int, int], tuple[NDArray[np.float32], NDArray[np.float32]]],
-    layout: Layout,
-    columns: tuple[int, ...],
-    shares: NDArray[np.float64],
-    weight: float,
-) -> None:
-    offsets, size = layout.offsets, layout.tile
-    first, second = columns
-    cells = shares.reshape(layout.sizes[first], layout.sizes[second])
-    for top in range(offsets[first] // size, (offsets[first + 1] - 1) // size + 1):
-        for left in range(offsets[second] // size, (offsets[second + 1] - 1) // size + 1):
-            if (top, left) not in tiles:
-                tiles[top, left] = (np.zeros((size, size), np.float32), np.zeros((size, size), np.float32))
-            targets, weights = tiles[top, left]
-            low, high = max(offsets[first], top * size), min(offsets[first + 1], (top + 1) * size)
-            near, far = max(offsets[second], left * size), min(offsets[second + 1], (left + 1) * size)
-            inside = np.s_[low - top * size : high - top * size, near - left * size : far - left * size]
-            part = cells[low - offsets[first] : high - offsets[first], near - offsets[second] : far - offsets[second]]
-            before = weights[inside]
-            targets[inside] = (before * targets[inside] + weight * part) / (before + weight)
-            weights[inside] += weight
-
-
-def _stacked(tiles: dict[tuple[int, int], tuple[NDArray[np.float32], NDArray[np.float32]]], layout: Layout) -> Tiles:
-    size = layout.tile
-    if not tiles:
-        empty = jnp.zeros((0, size, size), jnp.float32)
-        return Tiles(jnp.zeros(0, jnp.int32), jnp.zeros(0, jnp.int32), empty, empty)
-    places = np.array(sorted(tiles), dtype=np.int32) * size
-    parts = [tiles[key] for key in sorted(tiles)]
-    return Tiles(
-        jnp.asarray(places[:, 0]),
-        jnp.asarray(places[:, 1]),
-        jnp.asarray(np.stack([part[0] for part in parts])),
-        jnp.asarray(np.stack([part[1] for part in parts])),
-    )
-
-
-def _queries(asked: list[MeasuredQueries], total: float, scale: float, room: int, width: int) -> Queries:
-    """All single queries side by side, padded to `room`: a query of no weight, a place that is always empty."""
-    events = max((part.places.shape[1] for part in asked), default=1)
-    places = np.full((room, events), width - 1, dtype=np.int32)
-    need, targets, weights = np.ones(room, np.int32), np.zeros(room, np.float32), np.zeros(room, np.float32)
-    at = 0
-    for part in asked:
-        own = slice(at, at + len(part.counts))
-        places[own, : part.places.shape[1]] = np.where(part.places >= 0, part.places, width - 1)
-        need[own], targets[own] = part.need, part.counts / total
-        weights[own] = scale * total**2 / part.variance
-        at += len(part.counts)
-    return Queries(*map(jnp.asarray, (places, need, targets, weights)))
-
-
-def _split(measured: tuple[Measured, ...], generator: np.random.Generator) -> list[tuple[Measured, Measured]]:
+def _split(measured: tuple[Measured, ...], generator: np.random.Generator) -> tuple[list[Measured], list[Measured]]:
     """Two independent measurements in place of each: y + αz and y − z/α, with z of the noise's own variance."""
-    halves: list[tuple[Measured, Measured]] = []
+    halves: tuple[list[Measured], list[Measured]] = ([], [])
     for part in measured:
         noise = generator.normal(0, math.sqrt(part.variance), part.counts.shape)
-        changes = ((SPLIT * noise, 1 + SPLIT**2), (-noise / SPLIT, 1 + SPLIT**-2))
-        first, second = (
-            MeasuredMarginal(part.columns, part.counts + change, part.variance * factor)
-            if isinstance(part, MeasuredMarginal)
-            else MeasuredQueries(part.places, part.need, part.counts + change, part.variance * factor)
-            for change, factor in changes
-        )
-        halves.append((first, second))
+        for half, change, factor in zip(
+            halves, (SPLIT * noise, -noise / SPLIT), (1 + SPLIT**2, 1 + SPLIT**-2), strict=True
+        ):
+            half.append(replace(part, counts=part.counts + change, variance=part.variance * factor))
     return halves
 
 
@@ -393,14 +249,10 @@ def _beginning(
         if isinstance(part, MeasuredMarginal) and len(part.columns) == 1:
             own = slice(layout.offsets[part.columns[0]], layout.offsets[part.columns[0] + 1])
             centre[own] = part.counts / total
-    members = _members(layout)
-    smooth = np.asarray(sparsemax(_padded(layout, centre[None].astype(np.float32)), members))
+    members = members_of(layout)
+    smooth = np.asarray(sparsemax(padded(layout, centre[None].astype(np.float32)), members))
     scatter = 0.3 * np.sqrt(np.maximum(smooth, 1e-3)) * generator.normal(size=(rows, layout.width))
     return sparsemax(jnp.asarray((smooth + scatter).astype(np.float32)), members)
-
-
-def _padded(layout: Layout, weights: NDArray[np.float32]) -> Array:
-    return jnp.pad(jnp.asarray(weights), ((0, 0), (0, layout.width - weights.shape[1])))
 
 
 def _start(weights: Array) -> State:
