@@ -1,6 +1,6 @@
 """Patterns of a graph whose edges are the rows of a table: triangles, stars, edges, degrees; with intervals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
@@ -14,6 +14,7 @@ from confide.mechanism.ladder import SMALLEST_EPSILON, Ladder
 from confide.mechanism.law import miss_rate
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.smooth import Smooth
+from confide.mechanism.truncation import Levels, Race, Truncation
 from confide.policy import Category, Column, Identifier, KeyUnit, Policy, Table, Text
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_LEAVES: Final = 6
 MOST_DEGREES: Final = 10_000
+MOST_NEIGHBOURS: Final = 2**20
+"""How many edges one node may have at most, for node privacy; more are cut."""
 
 Protected = Literal["edge", "node"]
 Estimate = tuple[int, int, int]
@@ -51,9 +54,9 @@ class Graph:
     unit: Protected
 
     def edges(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
-        """How many edges there are."""
+        """How many edges there are; with nodes as the unit, what is left when none keeps more than a learnt number."""
         if self.unit == "node":
-            return self._by_node("edges", epsilon, confidence, mechanism)
+            return self._edges_by_node(epsilon, confidence, mechanism)
         name = _named(mechanism, ("laplace",))
 
         def counting(share: Fraction, miss: float, network: "Network") -> Measured:
@@ -64,7 +67,10 @@ class Graph:
     def triangles(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
         """How many triangles there are; in a directed graph how many ordered matches of (x, y), (y, z), (z, x)."""
         if self.unit == "node":
-            return self._by_node("triangles", epsilon, confidence, mechanism)
+            raise QueryError(
+                "triangles are not answered with nodes as the unit: the linear program that bounds what one node "
+                "changes has a variable for each of them; ask edges(), or protect edges"
+            )
         name = _named(mechanism, ("ladder", "smooth"))
 
         def counting(share: Fraction, miss: float, network: "Network") -> Measured:
@@ -86,7 +92,7 @@ class Graph:
         if self.unit == "node":
             raise QueryError(
                 "stars are not answered with nodes as the unit: one node can be in a large part of them all; "
-                "ask edges() or triangles(), or protect edges"
+                "ask edges(), or protect edges"
             )
         name = _named(mechanism, ("ladder", "smooth"))
 
@@ -120,8 +126,21 @@ class Graph:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def _by_node(self, pattern: str, epsilon: object, confidence: float, mechanism: str) -> Answer:
-        raise QueryError(f"{pattern} are not answered with nodes as the unit; protect edges")
+    def _edges_by_node(self, epsilon: object, confidence: float, mechanism: str) -> Answer:
+        name = _named(mechanism, ("truncate", "r2t"))
+        kind = Race if name == "r2t" else Truncation
+
+        def counting(share: Fraction, miss: float, network: "Network") -> Measured:
+            cut = kind(Levels(MOST_NEIGHBOURS, shared=True), share, miss)
+            result = cut.measure(packed_edges(network, cut.levels.edges), self._holdings.randomness)
+            return ((result.estimate, result.low, result.high),)
+
+        def condition(share: Fraction, miss: float) -> str:
+            return kind(Levels(MOST_NEIGHBOURS, shared=True), share, miss).condition
+
+        return self._ask(
+            "edges", "truncate" if name == "auto" else name, epsilon, confidence, counting, None, "", condition
+        )
 
     def _ask(
         self,
@@ -132,6 +151,7 @@ class Graph:
         counting: Callable[[Fraction, float, "Network"], Measured],
         keys: KeyColumn | None = None,
         more: str = "",
+        condition: Callable[[Fraction, float], str] | None = None,
     ) -> Answer:
         exact, level = exact_epsilon(epsilon), confidence_level(confidence)
         loss, share = pure_share(self._holdings.ledger.budget, exact)
@@ -151,7 +171,8 @@ class Graph:
                 inquiry = GraphInquiry(self.table, columns[self.source], columns[self.target], self.directed)
                 network = self._holdings.engine.inquire(inquiry, charge)
                 results = counting(share, miss_rate(level), network)
-                return self._answer(pattern, name, results, keys, exact, loss, level).to_bytes()
+                assumed = "" if condition is None else condition(share, miss_rate(level))
+                return self._answer(pattern, name, results, keys, assumed, exact, loss, level).to_bytes()
 
             return loss, release
 
@@ -164,12 +185,14 @@ class Graph:
         mechanism: str,
         results: Measured,
         keys: KeyColumn | None,
+        assumed: str,
         epsilon: Fraction,
         loss: PrivacyLoss,
         confidence: float,
     ) -> Answer:
         values, low, high = zip(*results, strict=True)
-        column = ValueColumn(pattern, "integer", values, low, high, mechanism, "always")
+        note = f"the upper end assumes {assumed}" if assumed else ""
+        column = ValueColumn(pattern, "integer", values, low, high, mechanism, "density" if assumed else "always", note)
         return Answer(
             columns=(column,) if keys is None else (keys, column),
             confidence=confidence,
@@ -192,6 +215,19 @@ class Graph:
         if self.unit == "node":
             return f"node of {self.table}, with all its edges"
         return f"row of {self.table}: a directed edge" if self.directed else f"row of {self.table}: an undirected edge"
+
+
+def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
+    """How many edges are left when no node keeps more than each level: linear programs, certified."""
+    from confide.mechanism.packing import Packing, UncertifiedError  # noqa: PLC0415  loaded when used
+
+    ends = np.column_stack([network.source, network.target])
+    packing = Packing(ends, np.ones(len(ends), dtype=np.int64))
+    try:
+        return [packing.within(level) for level in levels]
+    except UncertifiedError:
+        pass
+    raise EngineError
 
 
 def open_graph(

@@ -1,0 +1,195 @@
+"""Graphs from a session: units, rules for odd rows, refusals, and what a neighbour can tell."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import confide
+from confide.errors import ParameterError, QueryError
+
+COLUMNS = {"src": {"type": "id"}, "dst": {"type": "id"}, "weight": {"range": [0, 9]}}
+ROW: dict[str, Any] = {
+    "confide": 1,
+    "budget": {"epsilon": 500_000},
+    "unit": "row",
+    "tables": {"edge": {"columns": COLUMNS}, "word": {"public": True}},
+}
+KEY: dict[str, Any] = {
+    "confide": 1,
+    "budget": {"epsilon": 500_000},
+    "unit": "person.id",
+    "tables": {
+        "person": {"columns": {"id": {"type": "id"}}},
+        "edge": {"references": {"src": "person.id"}, "at_most": {"rows": 50, "groups": 1}, "columns": COLUMNS},
+        "visit": {
+            "references": {"who": "person.id"},
+            "at_most": {"rows": 5, "groups": 1},
+            "columns": {"who": {"type": "id"}, "a": {"type": "id"}, "b": {"type": "id"}},
+        },
+    },
+}
+
+
+def edges(nodes: int = 60, share: float = 0.3, seed: int = 2) -> list[tuple[int, int]]:
+    random = np.random.default_rng(seed)
+    return [pair for pair in combinations(range(nodes), 2) if random.random() < share]
+
+
+def frame(pairs: list[tuple[Any, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"src": [a for a, _ in pairs], "dst": [b for _, b in pairs], "weight": [1] * len(pairs)},
+        schema={"src": pl.Int64, "dst": pl.Int64, "weight": pl.Int64},
+    )
+
+
+def opened(pairs: list[tuple[Any, Any]], policy: dict[str, Any] = ROW, seed: int = 1) -> Any:
+    data: dict[str, Any] = {"edge": frame(pairs)}
+    if policy is KEY:
+        data |= {
+            "person": pl.DataFrame({"id": list(range(60))}),
+            "visit": pl.DataFrame({"who": [1], "a": [1], "b": [2]}),
+        }
+    else:
+        data |= {"word": pl.DataFrame({"a": [1]})}
+    return confide.testing.open(policy, data, seed=seed)
+
+
+def triangles(pairs: list[tuple[int, int]], nodes: int = 60) -> int:
+    joined = {frozenset(pair) for pair in pairs}
+    return sum(all(frozenset(p) in joined for p in combinations(t, 2)) for t in combinations(range(nodes), 3))
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "ladder", "smooth"])
+def test_patterns_are_counted(mechanism):
+    pairs = edges()
+    with opened(pairs) as session:
+        graph = session.graph("edge", "src", "dst")
+        answer = graph.triangles(2_000, mechanism=mechanism)
+        (row,) = answer.to_dicts()
+        assert abs(row["triangles"] - triangles(pairs)) <= 30
+        assert row["triangles_low"] <= triangles(pairs) <= row["triangles_high"]
+        degrees = np.bincount(np.array(pairs).ravel())
+        stars = int((degrees * (degrees - 1) // 2).sum())
+        assert abs(graph.stars(2, 2_000, mechanism=mechanism).to_dicts()[0]["stars_2"] - stars) <= 100
+        assert "undirected edge" in answer.unit
+        assert answer.assumes == {"triangles": "always"}
+
+
+def test_odd_rows_follow_the_stated_rule():
+    """Self-loops and NULL ends are no edges; the same edge twice, or turned, is one edge."""
+    pairs = edges()
+    odd = [*pairs, *pairs[:40], *((b, a) for a, b in pairs[:30]), (5, 5), (None, 3), (3, None), (None, None)]
+    with opened(pairs) as plain, opened(odd) as other:
+        for ask in (
+            lambda graph: graph.triangles(1),
+            lambda graph: graph.edges(1),
+            lambda graph: graph.stars(3, 1),
+            lambda graph: graph.degree_histogram(1, 20),
+        ):
+            first, second = (ask(session.graph("edge", "src", "dst")) for session in (plain, other))
+            assert first.to_dicts() == second.to_dicts()
+        assert "count once" in str(first)
+
+
+def test_a_directed_graph_counts_ordered_matches():
+    pairs = edges(20)
+    both = [*pairs, *((b, a) for a, b in pairs)]
+    with opened(both) as session:
+        graph = session.graph("edge", "src", "dst", directed=True)
+        assert abs(graph.triangles(3_000).to_dicts()[0]["triangles"] - 6 * triangles(pairs, 20)) <= 60
+        assert abs(graph.edges(3_000).to_dicts()[0]["edges"] - len(both)) <= 1
+        assert "directed edge" in graph.edges(3_000).unit
+
+
+def test_a_histogram_has_all_degrees():
+    with opened([(0, 1), (0, 2), (0, 3), (4, 5)]) as session:
+        answer = session.graph("edge", "src", "dst").degree_histogram(5_000, 4)
+        assert [row["degree"] for row in answer.to_dicts()] == [1, 2, 3, 4]
+        assert [row["nodes"] for row in answer.to_dicts()] == [5, 0, 1, 0]
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "truncate", "r2t"])
+def test_nodes_as_units(mechanism):
+    pairs = edges()
+    with opened(pairs) as session:
+        answer = session.graph("edge", "src", "dst", unit="node").edges(800, mechanism=mechanism)
+        (row,) = answer.to_dicts()
+        assert abs(row["edges"] - len(pairs)) <= 25
+        assert row["edges_low"] <= len(pairs)
+        assert answer.assumes == {"edges": "density"}
+        assert answer.unit == "node of edge, with all its edges"
+
+
+def test_a_key_as_the_unit_is_a_node():
+    pairs = edges()
+    with opened(pairs, KEY) as session:
+        graph = session.graph("edge", "src", "dst")
+        assert graph.unit == "node"
+        assert abs(graph.edges(800).to_dicts()[0]["edges"] - len(pairs)) <= 25
+        with pytest.raises(QueryError, match=r"protects person\.id"):
+            session.graph("edge", "src", "dst", unit="edge")
+        with pytest.raises(QueryError, match="name who as one end"):
+            session.graph("visit", "a", "b")
+
+
+def test_paid_once():
+    with opened(edges()) as session:
+        graph = session.graph("edge", "src", "dst")
+        first = graph.triangles(1)
+        assert session.budget.spent == 1
+        assert session.graph("EDGE", "SRC", "DST").triangles(1) == first
+        assert session.budget.spent == 1
+        graph.triangles(1, mechanism="smooth")
+        assert session.budget.spent == 2
+
+
+def test_public_numbers_of_rows_cost_twice():
+    policy = {**ROW, "tables": {"edge": {"columns": COLUMNS, "rows": "public"}, "word": {"public": True}}}
+    with opened(edges(), policy) as counted, opened(edges()) as private:
+        first, second = (s.graph("edge", "src", "dst").triangles(1).to_dicts()[0] for s in (counted, private))
+        assert first["triangles_high"] - first["triangles"] > second["triangles_high"] - second["triangles"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda s: s.graph("edges", "src", "dst"), "did you mean edge"),
+        (lambda s: s.graph("word", "a", "a"), "is public"),
+        (lambda s: s.graph("edge", "source", "dst"), "there is no column source"),
+        (lambda s: s.graph("edge", "src", "src"), "both ends"),
+        (lambda s: s.graph("edge", "src", "weight"), "does not name nodes"),
+        (lambda s: s.graph("edge", "src", "dst", unit="path"), "there are 'edge' and 'node'"),
+        (lambda s: s.graph("edge", "src", "dst", directed="yes"), "not True or False"),
+        (lambda s: s.graph("edge", "src", "dst").triangles(1, mechanism="magic"), "there are auto, ladder, smooth"),
+        (lambda s: s.graph("edge", "src", "dst").stars(1, 1), "ask edges"),
+        (lambda s: s.graph("edge", "src", "dst").stars(9, 1), "2 to 6 leaves"),
+        (lambda s: s.graph("edge", "src", "dst").degree_histogram(1, 0), "from 1 to"),
+        (lambda s: s.graph("edge", "src", "dst").triangles(0), "above 0"),
+        (lambda s: s.graph("edge", "src", "dst").triangles(1, confidence=1), "not between 0 and 1"),
+        (lambda s: s.graph("edge", "src", "dst").triangles("1e-4", mechanism="ladder"), "at least 0.001"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").triangles(1), "ask edges"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(2, 1), "ask edges"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").degree_histogram(1, 5), "protect edges"),
+    ],
+)
+def test_refused_from_public_facts(ask, words):
+    with opened([(1, 2)]) as session:
+        with pytest.raises((QueryError, ParameterError), match=words):
+            ask(session)
+        assert session.budget.spent == 0
+
+
+@pytest.mark.parametrize("extra", [(1, 2), (7, 7), (None, 1), (0, 59)])
+def test_neighbours_see_the_same_status_shape_and_charge(extra):
+    pairs = edges(30)
+    seen = []
+    for world in (pairs, [*pairs, extra], []):
+        with opened(world) as session:
+            graph = session.graph("edge", "src", "dst")
+            answers = [graph.triangles(1), graph.stars(3, 1), graph.edges(1), graph.degree_histogram(1, 5)]
+            told = [(len(a), a.mechanism, a.unit, a.notes, str(a.cost)) for a in answers]
+            seen.append((told, session.budget.spent))
+    assert seen[0] == seen[1] == seen[2]
