@@ -18,13 +18,8 @@ pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'co
 
 PART = PureDP(Fraction(1, 100))
 
-GRANTS = """
-GRANT USAGE ON SCHEMA people TO {0};
-GRANT SELECT ON people.secret TO {0};
-GRANT SELECT, UPDATE (version) ON people.ledger TO {0};
-GRANT SELECT, INSERT ON people.entry, people.answer TO {0};
-GRANT SELECT, INSERT, UPDATE ON people.charge, people.account TO {0};
-"""
+PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
+GRANTS = [line for line in PAGE.read_text().splitlines() if line.startswith("GRANT ")]
 
 
 class World:
@@ -122,8 +117,8 @@ def test_a_service_needs_few_rights_and_says_which_it_lacks(world: World) -> Non
     world.run("GRANT USAGE ON SCHEMA people TO plain")
     with pytest.raises(LedgerError, match=r"lacks rights .* SELECT on entry, INSERT on entry, .* UPDATE on ledger"):
         PostgresLedger.open(world.address("plain"))
-    for statement in GRANTS.format("plain").strip().splitlines():
-        world.run(statement)
+    for statement in GRANTS:
+        world.run(statement.replace("TO service", "TO plain"))
     with PostgresLedger.open(world.address("plain"), Budget.of(1)) as ledger:
         charge = ledger.charge(PART, "a question", "by the service", "ann")
         assert ledger.store(charge, b"x") == b"x"
