@@ -28,8 +28,8 @@ from confide.mechanism.tally import Integers
 from confide.privacy.loss import PureDP
 
 SMALLEST_EPSILON: Final = Fraction(1, 1000)
-SCALE_SHARE: Final = Fraction(1, 40)  # of ε, for V
-SMOOTHNESS: Final = Fraction(1, 12)  # α as a share of the ε of V
+SCALE_SHARE: Final = Fraction(1, 64)  # of ε, for V
+SMOOTHNESS: Final = Fraction(1, 8)  # α as a share of the ε of V
 SCALE_MISS: Final = 0.4  # of the miss rate, for V; the rest is for the draw
 LOG_STEPS: Final = 64  # ln V is measured in steps of α/64
 REACH: Final = 2**61  # candidates lie within it of zero

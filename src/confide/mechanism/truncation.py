@@ -20,7 +20,7 @@ from confide.mechanism.randomness import Randomness
 from confide.mechanism.sparse_vector import SparseVector, Stream
 from confide.privacy.loss import PureDP
 
-LATE: Final = 0.1  # how often the walk goes a level too far, which costs width only
+LATE: Final = 0.02  # how often the walk goes a level too far, which costs width only
 BASE: Final = 2.0
 RACED: Final = 2  # every second level takes part in a race: fewer get more of ε each
 RACE_SHARE: Final = Fraction(3, 4)
@@ -75,13 +75,13 @@ class Levels:
         return result
 
     def enough(self, totals: Sequence[int], epsilon: Fraction, randomness: Randomness) -> int:
-        """The first level that the next one seems to gain nothing over; the last if there is none."""
+        """One beyond the first level that the next one seems to gain nothing over; the last if there is none."""
         if len(self.edges) == 1:
             return 0
         walk = self.walk(epsilon)
         margins = np.array([self.shift(epsilon) - gain for gain in self.gains(totals)], dtype=np.int64)
         place = int(walk.first(Stream(margins, np.ones(len(margins), dtype=np.int64)), randomness)[0])
-        return len(self.edges) - 1 if place < 0 else place
+        return len(self.edges) - 1 if place < 0 else place + 1
 
     def shift(self, epsilon: Fraction) -> int:
         return self.walk(epsilon).missed_below(LATE)
@@ -134,7 +134,7 @@ class Race:
     def expected_half_width(self, largest: int) -> float:
         """If no unit has more than `largest`: half of what lies between the two ends."""
         laws, edges = self._laws(), self.levels.edges
-        level = next((place for place in laws if edges[place] >= largest), len(edges) - 1)
+        level = next((place for place in laws if edges[place] >= 2 * largest), len(edges) - 1)
         below = laws[level].law.upper(1 - Fraction(self.miss / (2 * len(laws))))
         return (below + laws[level].law.upper(1 - Fraction(self.miss / 4))) / 2
 
@@ -175,9 +175,9 @@ class Truncation:
         return Bounded(min(max(noised, low), high), low, high, self.levels.edges[level])
 
     def expected_half_width(self, largest: int) -> float:
-        """If the level that is learnt is the first that holds `largest`."""
+        """If the level that is learnt is the first that holds twice `largest`."""
         edges = self.levels.edges
-        level = next((place for place, edge in enumerate(edges) if edge >= largest), len(edges) - 1)
+        level = next((place for place, edge in enumerate(edges) if edge >= 2 * largest), len(edges) - 1)
         law = self._law(level).law
         return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - Fraction(self.miss / 4))) / 2
 
@@ -200,4 +200,4 @@ def _noised(mechanism: Additive, total: int, randomness: Randomness) -> int:
 
 def _condition(levels: Levels, epsilon: Fraction, miss: float) -> str:
     needed = levels.needed(epsilon, miss)
-    return f"that where a cut-off loses anything the next one brings back at least {needed:,} times their distance"
+    return f"that where twice a cut-off still loses anything, doubling it brings back at least {needed:,} times it"
