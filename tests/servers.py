@@ -116,11 +116,12 @@ class PostgresServer:
         self.run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def create_role(self, name: str, password: str | None = None) -> str:
-        """Make a role that may log in and has no rights, or give it another password."""
-        with contextlib.suppress(Exception):
-            self.run(f'CREATE ROLE "{name}" LOGIN')
-        if password is not None:
-            self.run(f"ALTER ROLE \"{name}\" PASSWORD '{password}'")
+        """Make a role that may log in and has no rights, unless it is there; roles belong to the whole cluster."""
+        secret = "" if password is None else f" PASSWORD '{password}'"
+        with self.connect() as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(1)")
+            if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
+                connection.execute(f'CREATE ROLE "{name}" LOGIN{secret}')
         return name
 
     def start(self) -> None:

@@ -1,5 +1,7 @@
 """Addresses of ledgers on PostgreSQL: what is read in them, what is refused, and what is never shown."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,14 @@ def test_what_is_an_address() -> None:
     assert is_postgres("postgresql://host/db")
     assert is_postgres("Postgres://host/db")
     assert not any(map(is_postgres, ("people.ledger", "postgresql", Path("x"), "mysql://host", None)))
+
+
+def test_the_driver_is_imported_only_when_it_is_used() -> None:
+    code = "import sys, confide.release.books, confide.ledger; print('psycopg' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(LedgerError, match=r"pip install 'confide\[postgres\]'"):
+        PostgresPlace.of("postgresql://host/db?schema=people")
