@@ -14,6 +14,7 @@ from confide.engine import Exact
 from confide.errors import QueryError
 from confide.mechanism.tally import Buckets
 from confide.mechanism.tally import Tally as Counted
+from confide.policy import Number as NumberColumn
 from confide.query.comparison import joined
 from confide.query.question import Estimated, Mean, Measured, Question, Statistic, Value, ValueColumn
 from confide.query.tree import (
@@ -30,6 +31,7 @@ from confide.query.tree import (
     Summary,
     Tally,
 )
+from confide.query.tree import Reading as ColumnReading
 from confide.trust.facts import Facts
 from confide.trust.reading import Clipped, Powers, Reading, Seen, Sides, Totals, Values, Whole, seen_in
 
@@ -203,16 +205,29 @@ def _cells(asked: Asked, reading: Reading) -> tuple[Cell, ...] | None:
             return Cell("total", asked.number, where), Cell("known", asked.number, where)
         case Clipped(low, high):
             number = asked.number
-            below, above = _compare(number, "<", low), _compare(number, ">", high)
-            span = replace(number.span, low=low, high=high)
-            cut = Choice(((below, _constant(number, low)), (above, _constant(number, high))), number, span)
-            outside = joined((below, above), every=False)
-            return Cell("total", cut, where), Cell("rows", None, joined((where, outside), every=True))
+            outside: Predicate = Always(False)
+            if low > number.span.low:
+                outside = joined((outside, _compare(number, "<", low)), every=False)
+            if high < number.span.high:
+                outside = joined((outside, _compare(number, ">", high)), every=False)
+            return Cell("total", _cut(number, low, high), where), Cell(
+                "rows", None, joined((where, outside), every=True)
+            )
         case Sides(below, above):
             ends = _compare(asked.number, "<=", below), _compare(asked.number, ">=", above)
             counted = (Cell("rows", None, joined((where, end), every=True)) for end in ends)
             return Cell("known", asked.number, where), *counted
     return None
+
+
+def _cut(number: Number, low: int, high: int) -> Number:
+    """A number cut to [low, high]: a column is read in that range at once, anything else is compared."""
+    span = replace(number.span, low=max(low, number.span.low), high=min(high, number.span.high))
+    if isinstance(number, ColumnReading) and isinstance(number.field.column, NumberColumn):
+        column = replace(number.field.column, low=span.low * span.grain, high=span.high * span.grain, bins=None)
+        return ColumnReading(replace(number.field, column=column), span)
+    below, above = _compare(number, "<", low), _compare(number, ">", high)
+    return Choice(((below, _constant(number, low)), (above, _constant(number, high))), number, span)
 
 
 def _from_values(want: Wanted, evaluate: Evaluate) -> list[Seen]:
@@ -230,14 +245,14 @@ def _from_values(want: Wanted, evaluate: Evaluate) -> list[Seen]:
 def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:
     """One GROUP BY over as many keys as there are buckets, however many values there are."""
     edges, number = reading.edges, asked.number
+    size = len(edges)
     # From the largest negative magnitude to the largest positive one, each bucket named by the last value in it.
-    lasts = [-edge - 1 for edge in reversed(edges[:-1])] + [-1, *edges[:-1]]
-    bucket = _bucket(number, lasts, 0)
-    key = BinnedKey("bucket", bucket, 0, 1, 2 * len(edges), "number")
+    lasts = [*edges[:-1]] if number.span.low >= 0 else [*(-edge - 1 for edge in reversed(edges[:-1])), -1, *edges[:-1]]
+    bucket = _bucket(number, lasts, size - 1 - len(lasts) + size)
+    key = BinnedKey("bucket", bucket, 0, 1, 2 * size, "number")
     cells = Cell("total", number, asked.where), Cell("known", number, asked.where)
     exact = evaluate(replace(asked.question.summary, keys=(key,), cells=cells, tallies=()))
     sums, counts = (cell.astype(object) for cell in exact.cells)
-    size = len(edges)
     return Buckets(
         edges,
         np.stack([counts[:size][::-1], counts[size:]]),

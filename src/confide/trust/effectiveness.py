@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import inf
+from math import inf, isqrt
 from typing import Final
 
 from confide.errors import ParameterError
@@ -14,6 +14,8 @@ from confide.trust.target import Target
 LARGEST_TAU: Final = 2**100
 LARGEST_EPSILON: Final = Fraction(1_000)
 SMALLEST_EPSILON: Final = Fraction(1, 10**6)
+STRIDE: Final = 16
+PRECISION: Final = 8  # thresholds are exact up to 2⁸ steps, and to one part in 2⁸ beyond
 MEAN_UNIT: Final = Fraction(1, 2**20)
 """Means lie between the steps of their grid."""
 
@@ -47,14 +49,13 @@ def threshold(make: AtTau, facts: Facts, imagine: Imagined) -> float:
             return False
         return all(decider.chance(imagine(decider.reading, side)) <= DELTA for side in (2 * tau, -2 * tau))
 
-    high = 1
+    low, high = 0, 1
     while not effective(high):
-        high *= 2
+        low, high = high, high * STRIDE
         if high > LARGEST_TAU:
             return inf
-    low = high // 2
-    while high - low > max(1, low >> 12):
-        middle = (low + high) // 2
+    while high - low > max(1, low >> PRECISION):
+        middle = max(low + 1, isqrt(low * high)) if high > 2 * low > 0 else (low + high) // 2
         low, high = (low, middle) if effective(middle) else (middle, high)
     return float(high * unit + make(high * unit).blind)
 
