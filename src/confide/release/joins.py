@@ -66,6 +66,16 @@ class JoinRequest:
         return kind(Levels(self.largest[place], shared), epsilon, self.miss)
 
 
+def sampled(policy: Policy) -> str:
+    """The mechanism behind `sample`: a keyed hash keeps at most the declared rows of each unit, then integer noise."""
+    if not isinstance(policy.unit, KeyUnit):
+        raise QueryError(
+            "the mechanism sample keeps some rows of each unit, and under `unit: row` each unit has one; "
+            f"there are auto, {', '.join(BY_ROW)}"
+        )
+    return "laplace"
+
+
 def wants_join(sql: object, policy: Policy, mechanism: object, dialect: str) -> bool:
     """Whether a mechanism that is asked for bounds nothing beforehand: then the question is one over a join."""
     if not isinstance(sql, str) or mechanism not in (*BY_ROW, *BY_UNIT):

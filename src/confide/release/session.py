@@ -16,16 +16,18 @@ from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question, bind
 from confide.query.conjunction import Conjunction
+from confide.query.view import View, expanded, with_bounds
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.arguments import confidence_level, exact_epsilon
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings, Release
 from confide.release.join_plan import plan_join
-from confide.release.joins import answer_join, join_instead, request_join, wants_join
+from confide.release.joins import answer_join, join_instead, request_join, sampled, wants_join
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
+from confide.release.views import DeclaredView, open_view
 
 if TYPE_CHECKING:
     from confide.release.graph import Graph
@@ -58,6 +60,7 @@ class Session:
         self.ledger_path = ledger_path
         # What is planned is usually asked next, and public facts do not change while a session is open.
         self._questions: dict[tuple[str, str, str, str], Question] = {}
+        self._views: dict[str, View] = {}
         source = randomness if randomness is not None else KernelRandomness()
         if not source.kernel and ledger.durable:
             raise LedgerError("test noise protects nobody, so it never charges a durable ledger; use confide.testing")
@@ -193,6 +196,20 @@ class Session:
             question=question.fingerprint,
             notes=tuple(notes),
             test_noise=not self._holdings.randomness.kernel,
+        )
+
+    def view(
+        self, name: str, sql: str, *, at_most: Mapping[str, int] | None = None, dialect: str = "duckdb"
+    ) -> DeclaredView:
+        """Declare a join once, to ask it like a table. Free. `at_most`: what one unit may have in it, {"rows": 20}."""
+        return open_view(
+            self.policy,
+            self._views,
+            name,
+            sql,
+            at_most,
+            dialect,
+            lambda text: self._bind_any(text, None, dialect, "auto"),
         )
 
     def graph(
@@ -342,9 +359,17 @@ class Session:
         self, sql: str, bounds: Mapping[str, Sequence[object]] | None, dialect: str, mechanism: Mapping[str, str] | str
     ) -> Question | Conjunction:
         """A question whose bounds are known beforehand, else one over a join whose mechanism finds them."""
+        found = expanded(sql, self._views, dialect) if self._views and isinstance(sql, str) else None
+        policy = self.policy if found is None else with_bounds(self.policy, found[1])
+        if found is not None:
+            sql, dialect = found[0], "duckdb"
+        if mechanism == "sample":
+            mechanism = sampled(policy)
         if wants_join(sql, self.policy, mechanism, dialect):
             return join_instead(self._holdings, sql, dialect, mechanism, None)
         try:
+            if found is not None:
+                return bind(sql, policy, self._holdings.engine, _bounds(bounds), dialect, mechanism)
             return self._bind(sql, bounds, dialect, mechanism)
         except QueryError as refusal:
             return join_instead(self._holdings, sql, dialect, mechanism, refusal)

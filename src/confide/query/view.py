@@ -1,0 +1,110 @@
+"""Views: a join that is declared once, by name, and then asked about as a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.policy import Contribution, KeyUnit, Policy
+from confide.query.parse import parse, shown
+from confide.query.spelling import nearest
+
+_PARTS = ("expressions", "from_", "joins", "where")
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Its name, its text, and what one unit may have in it; its columns by the names they are asked for."""
+
+    name: str
+    sql: str
+    columns: tuple[str, ...]
+    at_most: Contribution | None
+
+
+def declare_view(name: str, sql: str, at_most: Contribution | None, policy: Policy, dialect: str) -> View:
+    """A view, checked as far as its own text goes; what binds it checks the rest."""
+    if not name.isidentifier() or len(name) > _LONGEST_NAME:
+        raise QueryError(f"{name[:60]!r} is no name for a view; use letters, digits and _, at most {_LONGEST_NAME}")
+    if name.casefold() in {table.casefold() for table in policy.tables}:
+        raise QueryError(f"{name} is a table of the policy; give the view another name")
+    if at_most is not None and not isinstance(policy.unit, KeyUnit):
+        raise QueryError("at_most bounds the rows of one unit, and under `unit: row` each unit has one; leave it out")
+    select = parse(sql, dialect)
+    extras = [part for part, value in select.args.items() if value and part not in _PARTS]
+    if extras:
+        raise QueryError(
+            f"a view is SELECT columns FROM a JOIN b ON ... WHERE ...; {extras[0].strip('_').upper()} is for the "
+            "questions that are asked about it"
+        )
+    columns = []
+    for item in select.expressions:
+        if not isinstance(item.unalias(), exp.Column) or isinstance(item.unalias().this, exp.Star):
+            raise QueryError(f"{shown(item)}: a view names columns of its tables; compute in the questions about it")
+        columns.append(item.alias_or_name)
+    if len({column.casefold() for column in columns}) < len(columns):
+        raise QueryError("two columns of the view have one name; give one another with AS")
+    if not columns:
+        raise QueryError("a view names the columns that questions may use")
+    return View(name, select.sql(dialect="duckdb"), tuple(columns), at_most)
+
+
+def expanded(text: str, views: Mapping[str, View], dialect: str) -> tuple[str, View] | None:
+    """The text with a view put in place, in DuckDB's words; None if it asks no view."""
+    select = parse(text, dialect)
+    clause = select.args.get("from_")
+    tables = [] if clause is None else [clause.this]
+    tables += [join.this for join in select.args.get("joins") or ()]
+    named = [views[table.name.casefold()] for table in tables if _is_view(table, views)]
+    if not named:
+        return None
+    if len(tables) > 1:
+        raise QueryError(f"{named[0].name} is a view: it is asked by itself; put the join into the view")
+    view, alias = named[0], tables[0].alias_or_name
+    inside = parse(view.sql)
+    known = {name.casefold(): item.unalias() for name, item in zip(view.columns, inside.expressions, strict=True)}
+    for item in select.expressions:
+        inner = item.unalias()
+        if isinstance(inner, exp.Column) and not item.alias:
+            item.replace(exp.alias_(inner.copy(), inner.name, quoted=True))
+    own = {item.alias.casefold() for item in select.expressions if isinstance(item, exp.Alias)}
+    outer = select.transform(lambda node: _placed(node, view, alias, known, own))
+    outer.set("from_", inside.args["from_"])
+    outer.set("joins", inside.args.get("joins"))
+    conditions = [part.args["where"].this for part in (inside, outer) if part.args.get("where") is not None]
+    if conditions:
+        outer.set("where", exp.Where(this=exp.and_(*conditions)))
+    return outer.sql(dialect="duckdb"), view
+
+
+def with_bounds(policy: Policy, view: View) -> Policy:
+    """The policy with the view's bounds on the tables that the view is made of."""
+    if view.at_most is None:
+        return policy
+    used = {table.name.casefold() for table in parse(view.sql).find_all(exp.Table)}
+    tables = {
+        name: table if table.public or name.casefold() not in used else replace(table, at_most=view.at_most)
+        for name, table in policy.tables.items()
+    }
+    return replace(policy, tables=tables)
+
+
+def _is_view(table: exp.Expr, views: Mapping[str, View]) -> bool:
+    return isinstance(table, exp.Table) and not table.args.get("db") and table.name.casefold() in views
+
+
+def _placed(node: exp.Expr, view: View, alias: str, known: Mapping[str, exp.Expr], own: set[str]) -> exp.Expr:
+    """A column of the view as the column it stands for; aliases of the SELECT stay."""
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        return node
+    if node.table and node.table.casefold() != alias.casefold():
+        raise QueryError(f"there is no table {node.table[:60]} here; the view is called {alias}")
+    if node.name.casefold() in known:
+        return known[node.name.casefold()].copy()
+    if node.name.casefold() in own and not node.table:
+        return node
+    raise QueryError(
+        f"there is no column {node.name[:60]}; {nearest(node.name, view.columns, f'the view {view.name} has')}"
+    )

@@ -1,0 +1,66 @@
+"""Views of a session: joins declared once, with how many of their rows one unit can change."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from confide.errors import ParameterError
+from confide.policy import Contribution, Policy
+from confide.query.conjunction import Conjunction
+from confide.query.question import Question
+from confide.query.view import View, declare_view
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredView:
+    """What a view is asked by. `stability`: the most of its rows that one unit can change; None where that is found
+    privately, anew for each question.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    stability: int | None
+    unit: str
+
+    def __str__(self) -> str:
+        changed = "a number of rows that is found privately" if self.stability is None else f"{self.stability:,} rows"
+        return f"{self.name}({', '.join(self.columns)}): one {self.unit} changes at most {changed}"
+
+
+def open_view(
+    policy: Policy,
+    views: dict[str, View],
+    name: object,
+    sql: object,
+    at_most: Mapping[str, int] | None,
+    dialect: str,
+    binder: Callable[[str], Question | Conjunction],
+) -> DeclaredView:
+    """Declare a view; it stays declared only if a count over it could be asked."""
+    if not isinstance(name, str) or not isinstance(sql, str):
+        raise ParameterError("a view has a name and a SELECT, both texts")
+    view = declare_view(name, sql, _bounds(at_most), policy, dialect)
+    before = views.get(name.casefold())
+    if before is not None and before != view:
+        raise ParameterError(f"{name} is declared already, as another view; give this one another name")
+    views[name.casefold()] = view
+    try:
+        question = binder(f"SELECT COUNT(*) AS n FROM {name}")
+    except BaseException:
+        if before is None:
+            del views[name.casefold()]
+        raise
+    stability = None if isinstance(question, Conjunction) else question.measures[0].l1
+    return DeclaredView(name, view.columns, stability, question.unit)
+
+
+def _bounds(at_most: Mapping[str, int] | None) -> Contribution | None:
+    if at_most is None:
+        return None
+    unknown = sorted(set(at_most) - {"rows", "groups"})
+    numbers = [at_most.get("rows"), at_most.get("groups", 1)]
+    if unknown or any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**9 for n in numbers):
+        raise ParameterError(f"at_most={dict(at_most)!r} is not like {{'rows': 20, 'groups': 5}}")
+    rows, groups = (int(number) for number in numbers if number is not None)
+    if groups > rows:
+        raise ParameterError(f"at_most={dict(at_most)!r}: {rows} rows cannot fall into {groups} groups")
+    return Contribution(rows, groups)
