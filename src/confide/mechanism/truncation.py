@@ -126,10 +126,10 @@ class Race:
         each = 1 - Fraction(self.miss / (2 * len(laws)))
         bounds = {place: noised[place] - law.law.upper(each) for place, law in laws.items()}
         learnt = self.levels.enough(totals, self.epsilon * (1 - RACE_SHARE), randomness)
-        top = next(place for place in laws if place >= learnt)
+        near, top = (next(place for place in laws if place >= level) for level in (learnt - 1, learnt))
         low = max(0, *bounds.values())
         high = max(low, noised[top] + laws[top].law.upper(1 - Fraction(self.miss / 4)))
-        return Bounded(min(max(noised[top], low), high), low, high, self.levels.edges[top])
+        return Bounded(min(max(noised[near], low), high), low, high, self.levels.edges[near])
 
     def expected_half_width(self, largest: int) -> float:
         """If no unit has more than `largest`: half of what lies between the two ends."""

@@ -1,0 +1,98 @@
+"""Joins as questions: occurrences, owners, variables, and the sets that are left when some are taken away."""
+
+import pytest
+
+from confide.errors import QueryError
+from confide.query.conjunction import bind_conjunction, filters_of, private_tables
+from confide.query.hypergraph import hypergraph_of
+from confide.query.parse import parse
+from tests.query.samples import CATALOG, POLICIES
+
+
+def bound(policy, sql):
+    return bind_conjunction(sql, POLICIES[policy], CATALOG)
+
+
+def test_copies_of_a_table_go_together():
+    question = bound(
+        "row", "SELECT COUNT(*) AS n FROM person a JOIN other o USING (job) JOIN person b ON b.job = o.job"
+    )
+    assert question.copies == ((0, 2), (1,))
+    assert question.private == (0, 1, 2)
+    assert question.owners == ()
+
+
+def test_public_tables_are_no_occurrences_that_change():
+    question = bound(
+        "row", "SELECT COUNT(*) AS n FROM region_name r JOIN person p USING (region) JOIN other o USING (job)"
+    )
+    assert question.private == (1, 2)
+
+
+def test_owners_follow_references():
+    question = bound("key", "SELECT COUNT(*) AS n FROM item a JOIN item b ON a.kind = b.kind")
+    assert len(question.owners) == 2
+    # The visits that say whose items these are have been joined to them.
+    assert [scan.table for scan in question.occurrences] == ["item", "item", "visit", "visit"]
+    named = bound("key", "SELECT COUNT(*) AS n FROM item a JOIN visit v ON a.visit_id = v.visit_id")
+    assert len(set(named.owners)) == 1
+    assert [scan.table for scan in named.occurrences] == ["item", "visit"]
+
+
+def test_variables_reach_through_others():
+    shape = hypergraph_of(
+        bound("row", "SELECT COUNT(*) AS n FROM person a JOIN other b ON a.job = b.job JOIN person c ON b.job = c.job")
+    )
+    assert len(shape.variables) == 1
+    assert shape.components(frozenset((0, 2))) == (frozenset((0, 2)),)
+    assert [field.name for field in shape.boundary(frozenset((0, 2)))] == ["job"]
+    assert len(shape.pairs()) == 3
+    assert len(list(shape.residuals((0, 1, 2)))) == 7
+
+
+def test_filters_of_one_occurrence_are_told_from_others():
+    question = bound(
+        "row",
+        "SELECT COUNT(*) AS n FROM person a JOIN other b ON a.job = b.job "
+        "WHERE a.age > 3 AND (a.age > 4 OR b.age > 4) AND b.sex = 'F' AND a.age < b.age",
+    )
+    found = filters_of(question.where)
+    assert {source: len(parts) for source, parts in found.items()} == {"s0": 1, "s1": 1}
+
+
+def test_equal_questions_have_equal_names():
+    first = bound("row", "SELECT COUNT(*) AS n FROM person a JOIN other b ON a.job = b.job")
+    second = bound("row", "select count(*) as n from person x join other y on y.job = x.job")
+    assert first.fingerprint == second.fingerprint
+
+
+def test_how_many_private_tables_are_named():
+    policy = POLICIES["row"]
+    count = {
+        "SELECT 1": 0,
+        "SELECT COUNT(*) FROM person": 1,
+        "SELECT COUNT(*) FROM region_name JOIN person USING (region)": 1,
+        "SELECT COUNT(*) FROM person a JOIN person b USING (job)": 2,
+    }
+    assert {sql: private_tables(parse(sql), policy) for sql in count} == count
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT COUNT(*) FROM person JOIN other USING (job) LIMIT 3", "LIMIT is not answered"),
+        ("SELECT 1", "has no FROM"),
+        ("SELECT COUNT(*) FROM region_name r JOIN tag USING (region)", "public tables only"),
+        ("SELECT job, COUNT(*) FROM person JOIN other USING (job) GROUP BY job", "declared values"),
+        ("SELECT MAX(a.age) FROM person a JOIN other b USING (job)", "COUNT and SUM are answered"),
+        ("SELECT SUM(a.born) FROM person a JOIN other b USING (job)", "dates are not summed"),
+        ("SELECT COUNT(*) FROM (SELECT 1) JOIN other b USING (job)", "is not a table of the policy"),
+        (
+            "SELECT BIN(a.age, 1), BIN(b.age, 1) AS h, COUNT(*) FROM person a JOIN other b USING (job) GROUP BY 1, 2",
+            "at most 1,000",
+        ),
+    ],
+)
+def test_refused(sql, words):
+    with pytest.raises(QueryError, match=words):
+        bound("row", sql)
