@@ -9,11 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from confide.mechanism import Randomness, TestRandomness, gaussian
-from confide.synthesis import projection, rap
+from confide.synthesis import rap
 from confide.synthesis.curator import Curator, Model, Picked
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
 from confide.synthesis.strategy import Strategy
 from confide.workload import Threshold, Workload, tables_of
+from tests.synthesis.fitting import pretend_to_fit
 from tests.workload.samples import domain, rows
 
 SIZES = (2, 4, 6, 4)
@@ -84,10 +85,8 @@ def run(curator: Curator, select: str, rounds: int, picks: int = 1) -> rap.Proje
 
 
 @pytest.fixture(autouse=True)
-def _short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is paid does not depend on how long a fit takes."""
-    monkeypatch.setattr(projection, "MOST_STEPS", 20)
-    monkeypatch.setattr(projection, "MOST_SPLITS", 1)
+def _no_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_to_fit(monkeypatch)
 
 
 # --- what a run pays --------------------------------------------------------------------------------------------------

@@ -217,6 +217,51 @@ def trust(
 
 
 @app.command()
+def synthesize(
+    policy: options.PolicyPath,
+    epsilon: options.Epsilon = None,
+    marginals: Annotated[
+        str | None, typer.Option("--marginals", "-k", metavar="K", help="Get every K-way marginal right.")
+    ] = None,
+    thresholds: Annotated[
+        str | None, typer.Option("--thresholds", metavar="R-of-K", help="Get every R-of-K threshold right.")
+    ] = None,
+    sql: Annotated[
+        list[str] | None,
+        typer.Option("--sql", metavar="SQL", help="Get this COUNT query right; may be given often; @FILE reads it."),
+    ] = None,
+    history: Annotated[bool, typer.Option("--history", help="Get the kind of past questions right.")] = False,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="The table, if not the only one.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="NAMES", help="Only these columns: age,sex,region.")
+    ] = None,
+    bins: Annotated[str | None, typer.Option("--bins", metavar="WIDTHS", help="Widths of bins: age=10.")] = None,
+    select: Annotated[
+        str, typer.Option("--select", metavar="HOW", help="closure, marginals, queries or all; see the documentation.")
+    ] = "auto",
+    rounds: Annotated[str | None, typer.Option("--rounds", metavar="T", help="Rounds of selection.")] = None,
+    picks: Annotated[str | None, typer.Option("--picks", metavar="K", help="Queries chosen in a round.")] = None,
+    rows: Annotated[str | None, typer.Option("--table-rows", metavar="N", help="Rows of the relaxed table.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet.")] = None,
+    records: Annotated[str | None, typer.Option("--records", metavar="N", help="How many records to write.")] = None,
+    save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Keep it, for load_synthetic.")] = None,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Make synthetic data for a workload of counts. A command that was stopped goes on where it stopped."""
+    from confide.cli import synthesizing  # noqa: PLC0415  loaded when used
+
+    request = synthesizing.SynthesisOptions(
+        policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, select, rounds, picks, rows,
+        analyst, ledger,
+    )  # fmt: skip
+    synthesizing.synthesize(request, out, records, save, as_json)
+
+
+@app.command()
 def budget(
     policy: options.PolicyPath,
     epsilon: options.Epsilon = None,

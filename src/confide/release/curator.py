@@ -90,7 +90,7 @@ class LedgerCurator:
 
         names = "; ".join(", ".join(self._workload.domain.names[column] for column in columns) for columns in sets)
         values = self._once(f"measure {names}", self._loss(share), release)
-        variance = float(mechanism.law.variance)
+        variance = _variance(mechanism)
         parts = np.split(values, np.cumsum(sizes)[:-1])
         return tuple(
             MeasuredMarginal(columns, part.astype(np.float64), variance)
@@ -137,7 +137,7 @@ class LedgerCurator:
             return np.asarray(mechanism.measure(counts, self._holdings.randomness).values)
 
         values = self._once(f"measure {len(picked)} queries", self._loss(share), release)
-        return MeasuredQueries(places, need, values.astype(np.float64), float(mechanism.law.variance))
+        return MeasuredQueries(places, need, values.astype(np.float64), _variance(mechanism))
 
     # --- pieces -------------------------------------------------------------------------------------------------------
 
@@ -201,6 +201,11 @@ class LedgerCurator:
             places[row, : len(own)] = [offsets[c] + int(o) for c, o in zip(marks.columns, own, strict=True)]
             need[row] = marks.need
         return places, need
+
+
+def _variance(mechanism: Additive) -> float:
+    """Of the noise; not so small that a fit could take a count for beyond doubt."""
+    return max(float(mechanism.law.variance), 1 / 12)
 
 
 def _part(cost: Currency, share: Fraction) -> Currency:

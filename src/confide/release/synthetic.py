@@ -125,7 +125,8 @@ class Synthetic:
     @cached_property
     def _policy(self) -> Policy:
         """Public facts alone: the table, each record a unit of its own."""
-        return Policy({self.table.name: self.table}, RowUnit(), Budget.of(1))
+        alone = Table(self.table.name, columns=self.table.columns)
+        return Policy({alone.name: alone}, RowUnit(), Budget.of(1))
 
     # --- keeping it ---------------------------------------------------------------------------------------------------
 
@@ -140,6 +141,7 @@ class Synthetic:
         binned = [attribute for attribute in self.domain.attributes if isinstance(attribute, Binned)]
         facts = {
             "policy": self._policy.to_yaml(),
+            "schema": list(self.table.columns),
             "columns": list(self.domain.names),
             "bins": {own.name: str(own.width * own.column.grain) for own in binned},
             "rows": self.relaxed.rows,
@@ -165,7 +167,8 @@ class Synthetic:
             content = _inflated(stored[len(_MAGIC) :])
             length = struct.unpack_from("<I", content)[0]
             facts = json.loads(content[4 : 4 + length])
-            table = next(iter(Policy.parse_text(facts.pop("policy")).tables.values()))
+            known = next(iter(Policy.parse_text(facts.pop("policy")).tables.values()))
+            table = Table(known.name, columns={name: known.columns[name] for name in facts.pop("schema")})
             columns, bins, rows = facts.pop("columns"), facts.pop("bins"), facts.pop("rows")
             domain = domain_of(table, columns, bins)
             weights = np.frombuffer(content, dtype="<f4", offset=4 + length).reshape(rows, sum(domain.sizes))

@@ -1,0 +1,182 @@
+"""What the command `synthesize` does."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confide.cli.asking import budget_facts, opened
+from confide.cli.console import Screen, say, show_json
+from confide.cli.options import read_sql, read_whole
+from confide.errors import ParameterError
+from confide.release import Session
+from confide.workload import Workload, from_sql, marginals, thresholds
+
+if TYPE_CHECKING:
+    from confide.release.synthetic import Synthetic
+    from confide.synthesis.rap import Progress
+
+_ENDINGS = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisOptions:
+    """A request for synthetic data, as it was typed."""
+
+    policy: str
+    epsilon: str | None
+    marginals: str | None
+    thresholds: str | None
+    sql: list[str]
+    history: bool
+    table: str | None
+    columns: str | None
+    bins: str | None
+    select: str
+    rounds: str | None
+    picks: str | None
+    rows: str | None
+    analyst: str
+    ledger: str | None
+
+
+def synthesize(
+    options: SynthesisOptions, out: str | None, records: str | None, save: str | None, as_json: bool
+) -> None:
+    arguments, count = _arguments(options), read_whole(records, "--records")
+    parquet = None if out is None else _place(out, "--out", _ENDINGS)
+    kept = None if save is None else _place(save, "--save", ())
+    if count is not None and count < 1:
+        raise ParameterError(f"--records {records} is not a number of records; write a whole number from 1")
+    with opened(options.policy, options.ledger, options.analyst) as session:
+        before = session.budget
+        try:
+            with _bar() as tell:
+                twin = session.synthesize(_workload(options, session), progress=tell, **arguments)
+        except KeyboardInterrupt:
+            spent = session.budget.spent - before.spent
+            say(
+                f"stopped: ε = {spent:.6g} of {options.epsilon} was spent. The same command goes on where it stopped, "
+                "and pays only for the rest",
+                errors=True,
+            )
+            raise
+        after = session.budget
+    if parquet is not None:
+        twin.to_parquet(parquet, count)
+    if kept is not None:
+        twin.save(kept)
+    _tell(twin, before.spent == after.spent, budget_facts(after), str(after), parquet, kept, as_json)
+
+
+def _tell(
+    twin: "Synthetic",
+    stored: bool,
+    budget: dict[str, Any],
+    words: str,
+    parquet: Path | None,
+    kept: Path | None,
+    as_json: bool,
+) -> None:
+    if as_json:
+        facts = {
+            "table": twin.table.name,
+            "columns": list(twin.domain.names),
+            "records": len(twin),
+            "workload": twin.workload,
+            "method": twin.method,
+            "loss": twin.loss,
+            "cost": twin.cost.to_dict(),
+            "unit": twin.unit,
+            "out": None if parquet is None else str(parquet),
+            "saved": None if kept is None else str(kept),
+            "stored": stored,
+            "budget": budget,
+        }
+        show_json({**facts, "test_noise": True} if twin.test_noise else facts)
+        return
+    say(*str(twin).splitlines())
+    say("made before: this is the stored one, and it cost nothing" if stored else f"budget: {words}", style="dim")
+    if parquet is not None:
+        say(f"records in {parquet}", style="dim")
+    if kept is not None:
+        say(f"kept in {kept}", style="dim")
+    if parquet is None and kept is None:
+        say("nothing was written; --out FILE.parquet writes records and --save FILE keeps it, for free", style="dim")
+
+
+def _workload(options: SynthesisOptions, session: Session) -> Workload:
+    parts: list[Workload] = []
+    if options.marginals is not None:
+        parts.append(marginals(read_whole(options.marginals, "--marginals") or 0))
+    if options.thresholds is not None:
+        need, word, k = options.thresholds.partition("-of-")
+        if not word or not need.isdecimal() or not k.isdecimal():
+            raise ParameterError(f"--thresholds {options.thresholds} is not r-of-k; write for example 2-of-3")
+        parts.append(thresholds(int(need), int(k)))
+    if options.sql:
+        parts.append(from_sql([read_sql(text) for text in options.sql]))
+    if options.history:
+        parts.append(session.history(options.table))
+    if not parts:
+        raise ParameterError(
+            "say what the data are for: --marginals 3, --thresholds 2-of-3, --sql 'SELECT COUNT(*) ...' or --history"
+        )
+    return sum(parts[1:], parts[0])
+
+
+def _arguments(options: SynthesisOptions) -> dict[str, Any]:
+    if options.epsilon is None:
+        raise ParameterError("give --epsilon, what the whole call may cost")
+    bins: dict[str, str] = {}
+    for item in options.bins.split(",") if options.bins else []:
+        name, sign, width = (part.strip() for part in item.partition("="))
+        if not name or not sign or not width:
+            raise ParameterError(f"--bins {options.bins} does not give widths; write for example --bins age=10")
+        bins[name] = width
+    return {
+        "epsilon": options.epsilon,
+        "table": options.table,
+        "columns": [name.strip() for name in options.columns.split(",")] if options.columns else None,
+        "bins": bins or None,
+        "select": options.select,
+        "rounds": read_whole(options.rounds, "--rounds"),
+        "picks": read_whole(options.picks, "--picks"),
+        "rows": read_whole(options.rows, "--table-rows"),
+    }
+
+
+def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:
+    """Where to write, refused before anything is spent."""
+    path = Path(text)
+    if endings and path.suffix.lower() not in endings:
+        raise ParameterError(f"{option} {text}: records are written as {', '.join(endings)}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ParameterError(f"{option} {text}: there is no folder {path.parent}, or the file is one")
+    return path
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Progress], None] | None]":
+    """A progress bar with rounds, loss and time left, on a terminal."""
+    console = Screen(errors=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    start = time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("opening", total=1.0, left="")
+
+        def tell(progress: "Any") -> None:
+            loss = "" if progress.loss is None else f", loss {progress.loss:.3f}"
+            words = f"round {progress.round} of {progress.rounds}: {progress.what}{loss}"
+            passed = time.monotonic() - start
+            left = f"about {passed * (1 / progress.done - 1):.0f} s left" if progress.done > 0 else ""
+            bar.update(task, completed=progress.done, description=words, left=left)
+
+        yield tell
