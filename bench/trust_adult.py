@@ -228,6 +228,9 @@ def draw(cells: list[Cell], folder: Path) -> None:
 
 
 def main() -> None:
+    if not ADULT.exists():
+        print(f"skipped: there is no {ADULT.name} where the shared data are")
+        return
     cells = run()
     report(cells)
     if __name__ == "__main__" and len(sys.argv) > 1:

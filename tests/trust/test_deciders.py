@@ -8,7 +8,7 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
-from confide.mechanism.tally import Tally
+from confide.mechanism.tally import Buckets, Tally
 from confide.trust.choice import Chooser
 from confide.trust.clip import Clip
 from confide.trust.effectiveness import error_at, needed_epsilon, threshold, worst_error
@@ -16,7 +16,9 @@ from confide.trust.facts import CAUTION, DELTA, Facts
 from confide.trust.median import Histogram
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn
-from confide.trust.reading import imagined_sum, imagined_values, imagined_whole, seen_in
+from confide.trust.race import Raced
+from confide.trust.reading import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
+from confide.trust.sparse import Sparse
 from confide.trust.target import Target
 from tests.mechanism.small_data import data_sets
 from tests.trust.small_questions import CAUTIOUS, FACTS, VALUES, all_deciders, chooser, inside, read
@@ -226,6 +228,50 @@ def test_the_published_score_prefers_the_step_above_the_median() -> None:
     assert chances["tie-aware"] > 0.9
     made = question.make("optimal", Fraction(1))
     assert made.chance(seen_in(made.reading, ages)) > 0.9999
+
+
+# --- nothing fails after the charge -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(500)])
+@pytest.mark.parametrize("size", [0, 1, 2**62, 2**100, -(2**100)])
+def test_sums_of_any_size_are_decided(size: int, epsilon: Fraction) -> None:
+    """Sums go to 2¹²⁶: no decider may raise on one, since what raised would tell about the data."""
+    facts = Facts("sum", 2**60, low=-(2**60), high=2**60)
+    for single in (True, False):
+        known = Facts("sum", 2**60, 3, single, low=-(2**60), high=2**60)
+        question = Chooser(known, Target(Fraction(2**70), Fraction(2**65)), imagined_sum(NUMBERS), "balanced", NUMBERS)
+        for name in question.names:
+            if name in ("svt", "r2t") or (name == "exponential-naive" and not single):
+                continue
+            made = question.make(name, epsilon)
+            seen = (size, 7) if name == "clip" else size
+            assert made.decide(seen, TestRandomness(1)).dtype == bool
+    buckets = Buckets(
+        (2, 2**60), np.array([[1, 2], [3, 4]], dtype=object), np.array([[1, 2], [abs(size), 4]], dtype=object)
+    )
+    raced = Raced(Target(Fraction(2**70), Fraction(2**65)), (2, 2**60), (0, 1), 1, epsilon)
+    sparse = Sparse(Target(Fraction(2**70), Fraction(2**65)), (2, 2**60), 1, epsilon)
+    assert raced.decide(buckets, TestRandomness(1)).dtype == bool
+    assert sparse.decide(buckets, TestRandomness(1)).dtype == bool
+    mean = Chooser(
+        Facts("mean", low=facts.low, high=facts.high), Target(Fraction(5), Fraction(1, 3)), imagined_mean(5, 1)
+    )
+    for name in mean.names:
+        assert mean.make(name, epsilon).decide((size, 2**40), TestRandomness(1)).dtype == bool
+
+
+@pytest.mark.parametrize("q", [Fraction(0), Fraction(999_999, 10**6), Fraction(1)])
+def test_quantiles_of_any_number_of_rows_are_decided(q: Fraction) -> None:
+    facts = Facts("quantile", low=0, high=10**9, q=q)
+    for rows in (0, 2**43):
+        for name in ("optimal", "histogram", "exponential-naive"):
+            made = Chooser(facts, Target(Fraction(50), Fraction(3)), imagined_whole(0)).make(name, Fraction(1, 10**6))
+            assert made.decide((rows, rows // 2, rows // 2), TestRandomness(1)).dtype == bool
+        for name in ("tie-aware", "exponential"):
+            made = Chooser(facts, Target(Fraction(50), Fraction(3)), imagined_whole(0)).make(name, Fraction(1))
+            counted = Tally(np.array([7], dtype=np.int64)[: bool(rows)], np.array([rows], dtype=np.int64)[: bool(rows)])
+            assert made.decide(counted, TestRandomness(1)).dtype == bool
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------

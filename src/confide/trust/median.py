@@ -165,10 +165,13 @@ class Histogram:
         left, right = (side + draw(self.law, count, randomness) for side in (below, above))
         place = self._place(noised)
         bits: Bits = (left + self.shift < place) & (right + self.shift <= noised - place)
-        return bits
+        return bits.astype(bool)
 
     def _place(self, rows: Integers) -> Integers:
         """⌈qn⌉, the first for the smallest value."""
         p, d = self.q.numerator, self.q.denominator
-        place: Integers = -(-p * rows // d)
-        return np.maximum(place, 1) if p == 0 else place
+        if p == 0:
+            return np.ones_like(rows)
+        wide = rows.astype(object) if p * int(np.abs(rows).max(initial=1)) >= 2**62 else rows
+        place: Integers = -(-p * wide // d)
+        return place

@@ -66,8 +66,9 @@ class Optimal:
         return reaches(self.law, 1 + self.shift - self.margin.of(seen))
 
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
-        bits: Bits = self.margin.of(seen) + draw(self.law, count, randomness) >= 1 + self.shift
-        return bits
+        # Compared and not added: a margin may be far beyond 64 bits, and nothing may fail after the charge.
+        bits: Bits = draw(self.law, count, randomness) >= 1 + self.shift - self.margin.of(seen)
+        return bits.astype(bool)
 
 
 def effective_margin(steps: Steps) -> int:

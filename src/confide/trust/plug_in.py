@@ -72,9 +72,9 @@ class PlugIn:
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
         assert isinstance(seen, int)
         first, last = self.ends
-        noised = seen + draw(self.law, count, randomness)
-        bits: Bits = (noised >= first) & (noised <= last)
-        return bits
+        noise = draw(self.law, count, randomness)
+        bits: Bits = (noise >= first - seen) & (noise <= last - seen)
+        return bits.astype(bool)
 
 
 @dataclass(frozen=True, slots=True)

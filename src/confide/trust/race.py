@@ -80,7 +80,7 @@ class Raced:
         for sign in self.signs:
             raced = np.zeros(count, dtype=object)
             for total, law, penalty in zip(self._sums(seen, sign), self.laws, self.penalties, strict=True):
-                raced = np.maximum(raced, total + draw(law, count, randomness) - penalty)
+                raced = np.maximum(raced, draw(law, count, randomness).astype(object) + (total - penalty))
             estimate = estimate + raced if sign else estimate - raced
         bits: Bits = np.asarray((estimate >= self.target.first) & (estimate <= self.target.last), dtype=bool)
         return bits
