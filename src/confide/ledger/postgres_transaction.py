@@ -8,20 +8,19 @@ moves the anchor; only then does anybody hear of it.
 import time
 from collections.abc import Callable
 
-from confide.errors import LedgerBusy, LedgerDamaged, LedgerError
+from confide.errors import LedgerBusy, LedgerDamaged
 from confide.ledger import postgres_schema, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
-from confide.ledger.fork import keep_across_forks, leave_open
+from confide.ledger.holding import Holding
 from confide.ledger.keeping import Reading, Result, Writing
 from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.postgres_connection import PostgresConnection
 from confide.ledger.postgres_driver import driver, is_busy, lost, translated
 from confide.ledger.soundness import UNREADABLE, require_not_behind
-from confide.ledger.turn import Turns
 
 
-class PostgresTransactions:
+class PostgresTransactions(Holding[PostgresConnection]):
     """One connection and one anchor, opened when needed and again when lost, used by one thread at a time."""
 
     def __init__(
@@ -29,11 +28,7 @@ class PostgresTransactions:
     ) -> None:
         self._place = place
         self._identity = identity
-        self._turns = Turns(place.name, timeout)
-        self._connection = connection
-        self._anchor: Anchor | None = None
-        self._closed = False
-        keep_across_forks(self)
+        super().__init__(place.name, timeout, connection)
 
     def write(self, work: Writing[Result]) -> Result:
         """Run `work` in one durable transaction, alone among all writers."""
@@ -133,38 +128,3 @@ class PostgresTransactions:
             if time.monotonic() > deadline:
                 raise lost(self._place.name)  # as good as: it may stand in the ledger, and nobody was told
             time.sleep(0.001)
-
-    def close(self) -> None:
-        self._turns.hold()
-        try:
-            self._closed = True
-            self._drop()
-            if self._anchor is not None:
-                self._anchor.close()
-                self._anchor = None
-        finally:
-            self._turns.release()
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def hold(self) -> None:
-        self._turns.hold()
-
-    def release(self) -> None:
-        self._turns.release()
-
-    def abandon(self) -> None:
-        """On the far side of a fork: forget the connection without closing it, which would end it for its owner."""
-        leave_open(self._connection)
-        self._connection = None
-        if self._anchor is not None:
-            self._anchor.close()
-            self._anchor = None
-        self._turns.forget()
-
-    def require_open(self) -> None:
-        if self._closed:
-            raise LedgerError(f"the ledger {self._place.name} was closed")

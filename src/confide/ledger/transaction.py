@@ -9,34 +9,29 @@ next user mends.
 import sqlite3
 from collections.abc import Callable
 
-from confide.errors import LedgerDamaged, LedgerError
+from confide.errors import LedgerDamaged
 from confide.ledger import sqlite_file, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
 from confide.ledger.durability import sync_path
-from confide.ledger.fork import keep_across_forks, leave_open
+from confide.ledger.holding import Holding
 from confide.ledger.keeping import Reading, Result, Writing
 from confide.ledger.place import Place
 from confide.ledger.soundness import UNREADABLE, require_not_behind
-from confide.ledger.turn import Turns
 
 _LOG_BYTES = 4 * 2**20  # a write-ahead log beyond this is folded into the ledger,
 _COMMITS = 256  # but not more often than this
 
 
-class Transactions:
+class Transactions(Holding[sqlite3.Connection]):
     """One connection and one anchor, opened when first needed, used by one thread at a time."""
 
     def __init__(self, place: Place, identity: str, timeout: float) -> None:
         self._place = place
         self._identity = identity
-        self._turns = Turns(place.name, timeout)
         self._inode = place.inode()
-        self._connection: sqlite3.Connection | None = None
-        self._anchor: Anchor | None = None
         self._commits = _COMMITS
-        self._closed = False
-        keep_across_forks(self)
+        super().__init__(place.name, timeout)
 
     def catch_up(self) -> None:
         """Bring an anchor that a crash left behind up to the ledger."""
@@ -113,34 +108,6 @@ class Transactions:
             self._connection = sqlite_file.connect(self._place.path)
         return self._connection, self._anchor
 
-    def close(self) -> None:
-        self._turns.hold()
-        try:
-            self._closed = True
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-            if self._anchor is not None:
-                self._anchor.close()
-                self._anchor = None
-        finally:
-            self._turns.release()
-
-    def hold(self) -> None:
-        self._turns.hold()
-
-    def release(self) -> None:
-        self._turns.release()
-
-    def abandon(self) -> None:
-        """On the far side of a fork: forget the connection without closing it, which could disturb its owner."""
-        leave_open(self._connection)
-        self._connection = None
-        if self._anchor is not None:
-            self._anchor.close()
-            self._anchor = None
-        self._turns.forget()
-
     def _fold_log(self, connection: sqlite3.Connection) -> None:
         """Move a long log into the ledger, under the writers' lock. It is a matter of size only: failing is no loss.
 
@@ -158,7 +125,3 @@ class Transactions:
             return
         except sqlite3.Error as error:
             sqlite_file.translated(error, self._place.path)  # ends the process if it was an fsync
-
-    def require_open(self) -> None:
-        if self._closed:
-            raise LedgerError(f"the ledger {self._place.path} was closed")
