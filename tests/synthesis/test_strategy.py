@@ -24,9 +24,17 @@ def test_what_the_caller_sets_is_taken(cost: PureDP | ZCDP) -> None:
 
 def test_little_noise_measures_everything_and_much_noise_chooses() -> None:
     assert choose_strategy(WORKLOAD, ZCDP_COST, 100_000, 1).select == "closure"
-    few = choose_strategy(WORKLOAD, ZCDP_COST, 60, 1)
+    few = choose_strategy(WORKLOAD, ZCDP_COST, 70, 1)
     assert few.select == "marginals"
     assert few.rounds >= 1
+
+
+def test_a_pure_budget_chooses_where_there_are_many_pairs() -> None:
+    from tests.workload.test_workload import wide  # noqa: PLC0415
+
+    assert choose_strategy(WORKLOAD, PURE_COST, 100_000, 1).select == "closure"
+    many = choose_strategy(marginals(3).bound(wide(9, 4)), PURE_COST, 100_000, 1)
+    assert (many.select, many.rounds) == ("marginals", 8)
 
 
 def test_single_columns_get_everything_where_there_is_nothing_else() -> None:

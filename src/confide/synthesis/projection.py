@@ -67,6 +67,7 @@ def project(
     start: RelaxedTable | None = None,
     watch: Watch | None = None,
     most_queries: int = 0,
+    most_steps: int = MOST_STEPS,
 ) -> Fit:
     """Fit a relaxed table of `rows` rows to what was measured of `total` rows.
 
@@ -86,7 +87,7 @@ def project(
     rate = 0.025 * math.sqrt(len(sizes))
     best, best_steps, steps = math.inf, CHUNK, 0
     states = [_start(first) for _ in goals]
-    while steps < MOST_STEPS:
+    while steps < min(most_steps, MOST_STEPS):
         judged = 0.0
         for place, (training, judging) in enumerate(goals):
             states[place], loss, said = _advance(states[place], training, judging, layout, rate, CHUNK)

@@ -8,15 +8,19 @@ released. `loss` of a fit is in units of the noise, so 1 is as good as noisy cou
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
 from confide.synthesis.curator import Curator, Model, Picked
 from confide.synthesis.measured import Measured, total_of
-from confide.synthesis.projection import Fit, project
+from confide.synthesis.projection import MOST_STEPS, Fit, project
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.strategy import MOST_CELLS, Strategy
 from confide.workload import BoundWorkload
+
+ROUGH_STEPS: Final = 150
+"""A fit that only says what to measure next is not polished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,7 @@ class _Run:
             None,
             watch,
             room,
+            MOST_STEPS if self._round == self._strategy.rounds else ROUGH_STEPS,
         )
 
     def _total(self) -> float:

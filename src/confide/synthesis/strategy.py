@@ -23,8 +23,13 @@ MOST_CELLS: Final = 2**24
 """A marginal with more cells than this is not measured whole."""
 MOST_MEASURED: Final = 2**26
 """All that is measured in one call has at most so many cells."""
-_TOO_NOISY: Final = 0.04
-"""Where one cell of a closure has more noise than this share of the rows, fewer tables are chosen instead."""
+_TOO_NOISY: Final = 0.15
+"""Where one cell of a closure has more Gaussian noise than this share of the rows, fewer tables are chosen instead."""
+_FEW_PAIRS: Final = 16
+"""Laplace noise grows with the number of tables, Gaussian with its root: a pure budget measures few pairs at once."""
+_CLEAR: Final = 0.02
+"""What is measured in rounds has at most noise of this share of the rows in each cell, if that leaves a round."""
+_MOST_ROUNDS: Final = {"marginals": 8, "queries": 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +75,8 @@ def choose_strategy(
     pairs = [columns for columns in workload.closure(2) if len(columns) == 2]
     n = expected or 10_000
     chosen = select if select != "auto" else _select(len(pairs), cost, n, unit_rows, rounds)
-    ones = len(workload.closure(1))
     share = Fraction(1) if chosen == "closure" and not pairs else Fraction(*ONE_SHARES[chosen])
-    turns = rounds or (1 if chosen in ("closure", "all") else _rounds(chosen, len(pairs), ones, cost, n, unit_rows))
+    turns = rounds or (1 if chosen in ("closure", "all") else _rounds(chosen, len(pairs), cost, n, unit_rows))
     each = picks or (_picks(cost, n, unit_rows, turns, workload.size) if chosen == "queries" else 1)
     strategy = Strategy(chosen, turns, each, rows or ROWS, share, Fraction(*CHOOSING[chosen]))  # type: ignore[arg-type]
     _check_cells(strategy, workload)
@@ -99,15 +103,17 @@ def _select(pairs: int, cost: PureDP | ZCDP, n: int, unit_rows: int, rounds: int
     if rounds is not None:
         return "marginals"
     share = 1 - Fraction(*ONE_SHARES["closure"])
+    if isinstance(cost, PureDP):
+        return "closure" if pairs <= _FEW_PAIRS else "marginals"
     return "closure" if noise(cost, share, max(1, pairs), unit_rows) <= _TOO_NOISY * n else "marginals"
 
 
-def _rounds(select: str, pairs: int, ones: int, cost: PureDP | ZCDP, n: int, unit_rows: int) -> int:
+def _rounds(select: str, pairs: int, cost: PureDP | ZCDP, n: int, unit_rows: int) -> int:
     """As many rounds as leave each with noise well below what it is to find; at most one for each pair."""
-    most = min(16, max(1, pairs)) if select == "marginals" else 16
+    most = min(_MOST_ROUNDS[select], max(1, pairs))
     share = (1 - Fraction(*ONE_SHARES[select])) * (1 - Fraction(*CHOOSING[select]))
     turns = most
-    while turns > 1 and noise(cost, share, turns, unit_rows) > _TOO_NOISY / 2 * n:
+    while turns > 1 and noise(cost, share, turns, unit_rows) > _CLEAR * n:
         turns -= 1
     return turns
 
@@ -116,7 +122,7 @@ def _picks(cost: PureDP | ZCDP, n: int, unit_rows: int, rounds: int, size: int) 
     """The most queries a round whose answers keep the noise of a few of the largest counts in check."""
     share = (1 - Fraction(*ONE_SHARES["queries"])) * (1 - Fraction(*CHOOSING["queries"]))
     picks = 256
-    while picks > 1 and noise(cost, share, picks * rounds, unit_rows) > _TOO_NOISY / 2 * n:
+    while picks > 1 and noise(cost, share, picks * rounds, unit_rows) > _CLEAR * n:
         picks //= 2
     return max(1, min(picks, size // rounds or 1))
 
