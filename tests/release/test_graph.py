@@ -104,6 +104,14 @@ def test_a_directed_graph_counts_ordered_matches():
         assert "directed edge" in graph.edges(3_000).unit
 
 
+def test_stars_of_many_leaves_do_not_overflow():
+    """A hub of 3,000 neighbours is in some 10^20 stars of six."""
+    with opened([(0, other) for other in range(1, 3_001)]) as session:
+        answer = session.graph("edge", "src", "dst").stars(6, 20)
+        assert answer.mechanism == {"stars_6": "smooth"}
+        assert answer.values[0].high[0] > 10**17
+
+
 def test_a_histogram_has_all_degrees():
     with opened([(0, 1), (0, 2), (0, 3), (4, 5)]) as session:
         answer = session.graph("edge", "src", "dst").degree_histogram(5_000, 4)
@@ -166,6 +174,7 @@ def test_public_numbers_of_rows_cost_twice():
         (lambda s: s.graph("edge", "src", "dst").triangles(1, mechanism="magic"), "there are auto, ladder, smooth"),
         (lambda s: s.graph("edge", "src", "dst").stars(1, 1), "ask edges"),
         (lambda s: s.graph("edge", "src", "dst").stars(9, 1), "2 to 6 leaves"),
+        (lambda s: s.graph("edge", "src", "dst").stars(4, 1, mechanism="ladder"), "there are auto, smooth"),
         (lambda s: s.graph("edge", "src", "dst").degree_histogram(1, 0), "from 1 to"),
         (lambda s: s.graph("edge", "src", "dst").triangles(0), "above 0"),
         (lambda s: s.graph("edge", "src", "dst").triangles(1, confidence=1), "not between 0 and 1"),

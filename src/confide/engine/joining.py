@@ -113,14 +113,15 @@ class SharesInquiry:
         rows = RowWriter(statements.storages, question.relation)
         chosen = question.weights[self.weight]
         cell = Cell("rows" if chosen.number is None else "total", chosen.number, chosen.where)
-        value = f"COALESCE({cast(writer.input_of(cell), 'HUGEINT')}, 0)"
+        value = writer.input_of(cell)
         units = [(f"u{place}", cast(rows.column(owner), "VARCHAR")) for place, owner in enumerate(owners)]
         if len({rows.storage(owner) for owner in owners}) == 1:
             units = [(f"u{place}", rows.column(owner)) for place, owner in enumerate(owners)]
         kept = writer.unbounded_rows([*units, ("w", value)])
         keys = [f"k{place}" for place in range(len(question.keys))]
         grouped = ", ".join([*keys, *(alias for alias, _ in units)])
-        total = f"CAST(LEAST(SUM(w), {LARGEST}) AS BIGINT)"
+        added = "COUNT(w)" if chosen.number is None else "COALESCE(SUM(w), 0)"
+        total = cast(f"LEAST({added}, {LARGEST})", "BIGINT")
         sums = f"SELECT {grouped}, {total} AS w FROM ({kept}) AS r GROUP BY {grouped}"
         if len(owners) == 1:
             shown = ", ".join([*keys, "w"])

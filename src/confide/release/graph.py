@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from confide.engine.network import Network
 
 MOST_LEAVES: Final = 6
+LADDER_LEAVES: Final = 3
 MOST_DEGREES: Final = 10_000
 MOST_NEIGHBOURS: Final = 2**20
 """How many edges one node may have at most, for node privacy; more are cut."""
@@ -94,7 +95,8 @@ class Graph:
                 "stars are not answered with nodes as the unit: one node can be in a large part of them all; "
                 "ask edges(), or protect edges"
             )
-        name = _named(mechanism, ("ladder", "smooth"))
+        # Beyond three leaves a ladder's rungs might not fit into the integers that are drawn from.
+        name = _named(mechanism, ("ladder", "smooth") if leaves <= LADDER_LEAVES else ("smooth",))
 
         def counting(share: Fraction, miss: float, network: "Network") -> Measured:
             from confide.engine.network import star_count, star_pairs  # noqa: PLC0415
