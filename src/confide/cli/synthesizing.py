@@ -119,7 +119,7 @@ def _workload(options: SynthesisOptions, session: Session) -> Workload:
     if options.sql:
         parts.append(from_sql([read_sql(text) for text in options.sql]))
     if options.history:
-        parts.append(session.history(options.table))
+        parts.append(session.history(options.table, columns=_names(options.columns)))
     if not parts:
         raise ParameterError(
             "say what the data are for: --marginals 3, --thresholds 2-of-3, --sql 'SELECT COUNT(*) ...' or --history"
@@ -139,13 +139,17 @@ def _arguments(options: SynthesisOptions) -> dict[str, Any]:
     return {
         "epsilon": options.epsilon,
         "table": options.table,
-        "columns": [name.strip() for name in options.columns.split(",")] if options.columns else None,
+        "columns": _names(options.columns),
         "bins": bins or None,
         "select": options.select,
         "rounds": read_whole(options.rounds, "--rounds"),
         "picks": read_whole(options.picks, "--picks"),
         "rows": read_whole(options.rows, "--table-rows"),
     }
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:

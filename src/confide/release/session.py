@@ -291,11 +291,11 @@ class Session:
         request = SynthesisRequest(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
         return synthesize(self._holdings, request, progress)
 
-    def history(self, table: str | None = None, pad: int = 64) -> "Workload":
+    def history(self, table: str | None = None, pad: int = 64, *, columns: Sequence[str] | None = None) -> "Workload":
         """The workload of past questions in the ledger, padded with random marginals to `pad` of them. Free."""
         from confide.release.history import history  # noqa: PLC0415  loaded when used
 
-        return history(self._holdings, table, pad)
+        return history(self._holdings, table, pad, columns)
 
     def open_copy(self, synthetic: object, table: str | None = None) -> "SyntheticCopy":
         """Synthetic data, opened and checked once, to decide about many times. Free.
