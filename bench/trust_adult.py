@@ -211,10 +211,13 @@ def draw(cells: list[Cell], folder: Path) -> None:
                 ]  # fmt: skip
         panels = []
         for by in dict.fromkeys(row["by"] for row in rows):
-            chart = alt.Chart(alt.InlineData(values=[row for row in rows if row["by"] == by])).mark_line(point=True)
+            chart = alt.Chart(alt.InlineData(values=[row for row in rows if row["by"] == by])).mark_line()
+            marks = sorted({float(row["x"]) for row in rows if row["by"] == by})  # type: ignore[arg-type]
             encoded = chart.encode(
-                x=alt.X("x:Q", scale=alt.Scale(type="log"), title=by),
-                y=alt.Y("error:Q", scale=alt.Scale(domain=[0, 1]), title="error"),
+                x=alt.X(
+                    "x:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=marks, grid=False), title=by
+                ),
+                y=alt.Y("error:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(grid=False), title="error"),
                 color="decider:N",
             )
             panels.append(
@@ -227,6 +230,15 @@ def draw(cells: list[Cell], folder: Path) -> None:
         )
 
 
+def draw_gaps(folder: Path) -> None:
+    """The forecast of one query, as Figure 4 of the paper."""
+    adult = read_adult()
+    with confide.testing.open(rules(adult), {"adult": adult}, seed=1) as session:
+        plan = session.plan_trust(QUERIES["COUNT"][3], copies(adult)["bootstrap"], within=30, epsilon=Fraction(1, 10))
+        assert isinstance(plan, confide.TrustPlan)
+        plan.plot("laplace", "exponential").save(str(folder / "trust_gaps.svg"), format="svg")
+
+
 def main() -> None:
     if not ADULT.exists():
         print(f"skipped: there is no {ADULT.name} where the shared data are")
@@ -235,6 +247,7 @@ def main() -> None:
     report(cells)
     if __name__ == "__main__" and len(sys.argv) > 1:
         draw(cells, Path(sys.argv[1]))
+        draw_gaps(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":
