@@ -331,6 +331,50 @@ def test_what_replaces_a_row_of_a_public_number_is_paid_for(tmp_path: Path) -> N
     assert count[0].threshold > 1.5 * plain[0].threshold
 
 
+AGGREGATES = {
+    "COUNT(*)": ("optimal", "laplace", "exponential", "exponential-naive"),
+    "SUM(x)": ("clip", "optimal", "laplace", "exponential", "exponential-naive", "r2t"),
+    "SUM(y)": ("svt",),
+    "AVG(x)": ("optimal", "laplace", "exponential-naive"),
+    "MEDIAN(x)": ("optimal", "tie-aware", "exponential", "histogram", "exponential-naive"),
+    "MAX(x)": ("optimal", "histogram", "tie-aware"),
+}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 500])
+@pytest.mark.parametrize(("aggregate", "names"), AGGREGATES.items())
+def test_private_data_of_any_size_get_a_verdict(aggregate: str, names: tuple[str, ...], rows: int) -> None:
+    """Whether the private table holds anything must not show in anything but the bit: no error, the same cost."""
+    data = {"t": rows_frame(max(rows, 1))["t"].head(rows)}
+    session = confide.testing.open(row_policy(), data, seed=2)
+    for name in names:
+        for sql in (f"SELECT {aggregate} FROM t WHERE x > 2", f"SELECT g, {aggregate} FROM t GROUP BY g"):
+            before = session.budget.spent
+            found = session.trust(sql, rows_frame(seed=8), within=9, epsilon="0.25", mechanism=name)
+            assert session.budget.spent - before == pytest.approx(0.25)
+            assert len(found) == 2 if isinstance(found, Verdicts) and "COUNT" not in sql else True
+
+
+def test_inner_queries_take_bounds(tested: Session) -> None:
+    sql = "SELECT SUM(total) FROM (SELECT person_id, SUM(cost) AS total FROM visit GROUP BY person_id) AS t"
+    wide = verdict(tested, sql, mechanism="optimal")
+    narrow = verdict(tested, sql, mechanism="optimal", bounds={"total": [0, 1_000]})
+    assert narrow.threshold < wide.threshold / 3
+
+
+def test_means_of_unbounded_columns_are_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    rules = policy()
+    rules["tables"]["person"]["columns"]["income"] = {"range": "unbounded", "grain": 1}
+    with confide.open(rules, frames(), tmp_path / "l") as session:
+        with pytest.raises(ParameterError, match="needs a range"):
+            session.trust("SELECT AVG(income) FROM person", copy_of(), "5%", 1)
+        with pytest.raises(ParameterError, match="use optimal"):
+            session.trust("SELECT MEDIAN(income) FROM person", copy_of(), "5%", 1, mechanism="tie-aware")
+        assert session.budget.spent == 0
+        assert verdict(session, "SELECT SUM(income) FROM person").mechanism == "clip"
+        assert verdict(session, "SELECT MEDIAN(income) FROM person").mechanism == "optimal"
+
+
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 

@@ -317,6 +317,7 @@ class Session:
         *,
         gap: object = None,
         error: float = 0.05,
+        bounds: Mapping[str, Sequence[object]] | None = None,
         dialect: str = "duckdb",
     ) -> "TrustPlan | tuple[TrustPlan, ...]":
         """How often a verdict would be wrong, by the unknown gap between the answers. Free: nothing private is read.
@@ -327,7 +328,7 @@ class Session:
         from confide.release.trusting import prepare_request  # noqa: PLC0415  loaded when used
 
         holdings = self._holdings
-        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect))
+        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))
         return plan_trust(holdings, request, epsilon, gap, error, self.budget)
 
     def trust(
@@ -339,6 +340,7 @@ class Session:
         mechanism: str = "auto",
         prefer: str = "balanced",
         *,
+        bounds: Mapping[str, Sequence[object]] | None = None,
         dialect: str = "duckdb",
     ) -> "Verdict | Verdicts":
         """May the synthetic answer of a query be used? One private bit; `epsilon` is the cost of the whole call.
@@ -349,11 +351,13 @@ class Session:
         from confide.release.trusting import prepare_request, trust  # noqa: PLC0415  loaded when used
 
         holdings = self._holdings
-        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect))
+        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))
         return trust(holdings, request, epsilon)
 
-    def _binder(self, dialect: str) -> Callable[[str, str], Question]:
-        return lambda text, mechanism: self._bind(text, None, dialect, mechanism)
+    def _binder(
+        self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None
+    ) -> Callable[[str, str], Question]:
+        return lambda text, mechanism: self._bind(text, bounds, dialect, mechanism)
 
     def _bind_any(
         self, sql: str, bounds: Mapping[str, Sequence[object]] | None, dialect: str, mechanism: Mapping[str, str] | str

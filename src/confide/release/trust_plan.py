@@ -79,8 +79,10 @@ class TrustPlan:
             color=alt.Color("decider:N"),
         )  # fmt: skip
         ends = [{"at": at} for at in (self.interval[0], self.synthetic_answer, self.interval[1])]
-        rules = alt.Chart(alt.InlineData(values=ends)).mark_rule(strokeDash=[4, 4], color="gray").encode(
-            x=alt.X("at:Q", title="private answer")
+        rules = (
+            alt.Chart(alt.InlineData(values=ends))
+            .mark_rule(strokeDash=[4, 4], color="gray")
+            .encode(x=alt.X("at:Q", title="private answer"))
         )
         title = f"synthetic answer {number(self.synthetic_answer)}, within {self.within}, ε = {self.epsilon:.6g}"
         return alt.layer(rules, lines).properties(title=title, height=240, width=480)

@@ -47,7 +47,8 @@ class Facts:
     def bounded(self, name: str) -> Domain:
         """The domain, for a decider that needs one."""
         if self.domain is None:
-            raise ParameterError(f"the decider {name} needs a range in the policy; for an unbounded column use clip")
+            others = {"sum": "; for an unbounded column use clip", "quantile": "; for an unbounded column use optimal"}
+            raise ParameterError(f"the decider {name} needs a range in the policy{others.get(self.kind, '')}")
         return self.domain
 
     def change(self, low: int, high: int) -> int:

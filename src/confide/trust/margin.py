@@ -63,7 +63,7 @@ class MeanMargin:
 
     @classmethod
     def make(cls, facts: Facts, target: Target, epsilon: Fraction) -> "MeanMargin":
-        low, high = facts.bounded("for means")
+        low, high = facts.bounded("optimal (and any other of a mean)")
         ends = [
             (end.denominator * low - end.numerator, end.denominator * high - end.numerator)
             for end in (target.low, target.high)
