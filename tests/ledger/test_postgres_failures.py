@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -229,6 +230,44 @@ def test_tables_removed_in_use(ledger: PostgresLedger, postgres_server: Postgres
     postgres_server.run("DROP SCHEMA people CASCADE", postgres_database)
     with pytest.raises(LedgerError, match="were removed while it was in use"):
         ledger.charge(PART, "a question", "another")
+
+
+def test_a_ledger_replaced_in_use(
+    ledger: PostgresLedger, postgres_server: PostgresServer, postgres_database: str, tmp_path: Path
+) -> None:
+    """Another one, which is further than ours: neither the anchor nor the last entry would notice."""
+    ledger.charge(PART, "a question", "key")
+    postgres_server.run("DROP SCHEMA people CASCADE", postgres_database)
+    other = postgres_server.url(postgres_database, schema="people", anchor=str(tmp_path / "another machine"))
+    with PostgresLedger.create(other, Budget.of(1)) as made:
+        for number in range(5):
+            made.charge(PART, "a question", f"key {number}")
+        with pytest.raises(LedgerError, match="was replaced while it was in use"):
+            ledger.charge(PART, "a question", "more")
+
+
+def test_a_chain_rewritten_while_the_server_was_away(own_postgres_server: PostgresServer, tmp_path: Path) -> None:
+    server = own_postgres_server
+    with PostgresLedger.create(address(server, tmp_path), Budget.of(1)) as ledger:
+        charges = [ledger.charge(PART, "a question", f"key {number}") for number in range(2)]
+        server.stop()
+        kept = server.folder / "kept"
+        shutil.copytree(server.folder / "data", kept, symlinks=True)
+        for path in (kept, *kept.rglob("*")):
+            shutil.chown(path, (server.folder / "data").stat().st_uid, (server.folder / "data").stat().st_gid)
+        server.start()
+        for number in range(2):
+            ledger.store(charges[number], b"answer")
+        server.stop()
+        shutil.rmtree(server.folder / "data")
+        kept.rename(server.folder / "data")
+        server.start()
+        other = server.url(schema="people", anchor=str(tmp_path / "another machine"))
+        with PostgresLedger.open(other) as elsewhere:
+            for number in range(5):
+                elsewhere.charge(PART, "a question", f"another key {number}")
+        with pytest.raises(LedgerError, match="is not the one that its anchor"):
+            ledger.charge(PART, "a question", "more")
 
 
 def test_parent_and_child_go_on_with_the_same_object(ledger: PostgresLedger) -> None:

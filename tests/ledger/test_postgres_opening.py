@@ -249,6 +249,7 @@ TAMPERED = {
     "two rows of the ledger": "INSERT INTO people.ledger SELECT * FROM people.ledger",
     "no row of the ledger": "DELETE FROM people.ledger",
     "another version": "UPDATE people.ledger SET version = 9",
+    "another identity": "UPDATE people.ledger SET identity = 'x'",
     "a changed entry": "UPDATE people.entry SET body = body || ' '::bytea WHERE sequence = 7",
     "a changed account": "UPDATE people.account SET total = '0'",
     "another secret": "UPDATE people.secret SET secret = '\\x00'",

@@ -44,12 +44,13 @@ class Transactions(Protocol):
     def close(self) -> None: ...
 
 
-def begin(connection: Connection, terms: Terms) -> None:
-    """Write the first entry of a new ledger, and its secret."""
-    secret = os.urandom(32)
+def begin(connection: Connection, terms: Terms) -> str:
+    """Write the first entry of a new ledger, and its secret; returns the identity of the ledger."""
+    identity, secret = os.urandom(16).hex(), os.urandom(32)
     nowhere = Position(0, ORIGIN, terms.nothing, 0, 0)
-    storage.append(connection, nowhere, booking.genesis(os.urandom(16).hex(), secret, terms))
+    storage.append(connection, nowhere, booking.genesis(identity, secret, terms))
     storage.set_secret(connection, secret)
+    return identity
 
 
 class KeptLedger(ABC):

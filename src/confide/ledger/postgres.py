@@ -157,8 +157,10 @@ def _inspect(connection: PostgresConnection, place: PostgresPlace) -> Opened:
         connection.begin(write=False)
         postgres_schema.require_server(connection, place)
         postgres_schema.require_schema(connection, place, anchored=mark is not None)
-        postgres_schema.require_state(connection, place)
+        identity, _ = postgres_schema.start(connection, place)
         opened = judged(connection, mark, place)
+        if opened.identity != identity:
+            raise LedgerDamaged(f"{place.name} is not a ledger of Confide, or its table 'ledger' was altered")
         connection.rollback()
         return opened
 
@@ -168,7 +170,7 @@ def _verify(place: PostgresPlace, mark: Mark | None = None, *, vouched: bool = T
     with _snapshot(place) as connection:
         postgres_schema.require_schema(connection, place, anchored=mark is not None)
         if vouched:
-            postgres_schema.require_state(connection, place)
+            postgres_schema.start(connection, place)
         return walked(connection, mark, place)[0]
 
 

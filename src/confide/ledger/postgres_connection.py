@@ -84,6 +84,18 @@ class PostgresConnection:
         self._flush()
         return self._send(statement, parameters)
 
+    def together(self, *statements: str) -> list[list[Any]]:
+        """The rows of several statements without parameters, in one journey."""
+        self._flush()
+        opening, self._opening = self._opening, ""
+        with self._watching():
+            done = self._connection.execute("; ".join(filter(None, (opening, *statements))))
+            rows = [done.fetchall()] if done.description else []
+            while done.nextset():
+                if done.description:
+                    rows.append(done.fetchall())
+            return rows
+
     def change(self, statement: str) -> int:
         """Run a statement that changes rows, and return how many."""
         return self._send(statement).rowcount
@@ -117,15 +129,12 @@ class PostgresConnection:
     def _send(self, statement: str, parameters: Sequence[Any] = ()) -> "psycopg.Cursor[Any]":
         opening, self._opening = self._opening, ""
         with self._watching():
+            if opening:
+                self._connection.execute(opening)
             if parameters:
-                if opening:
-                    self._connection.execute(opening)
                 return self._connection.execute(statement.replace("?", "%s"), parameters, binary=True)
             # Without parameters the driver reads nothing into the text, which may name a schema.
-            done = self._connection.execute(f"{opening}; {statement}" if opening else statement)
-            while done.nextset():
-                pass
-            return done
+            return self._connection.execute(statement)
 
     def _watching(self) -> contextlib.AbstractContextManager[None]:
         return self._watchdog.watching(self._statement + GRACE)

@@ -1,16 +1,18 @@
 """The tables of a ledger on PostgreSQL: made once, compared to the letter, and bound to the server that holds them.
 
-The table `ledger` has one row. Writers lock it, so that they come one after another. It also says for which incarnation
-of the database the ledger was vouched for: the cluster, its timeline, and the table of entries. A restored dump has
-another table, a point-in-time recovery or a standby that took over has another timeline, a new cluster another name; in
-each of them charges may be missing, and the ledger is refused until its custodian says that none is.
+The table `ledger` has one row. Writers lock it, so that they come one after another. It also says which ledger this is,
+and for which incarnation of the database it was vouched for: the cluster, its timeline, and the table of entries. A
+restored dump has another table, a point-in-time recovery or a standby that took over has another timeline, a new
+cluster another name; in each of them charges may be missing, and the ledger is refused until its custodian says that
+none is.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
-from confide.ledger import keeping
+from confide.ledger import keeping, storage
+from confide.ledger.booking import Position
 from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.postgres_connection import PostgresConnection
 from confide.ledger.postgres_driver import driver, standby
@@ -51,7 +53,12 @@ TABLES = (
         "account", "analyst text not null, total text not null", "PRIMARY KEY (analyst)", ("SELECT", "INSERT", "UPDATE")
     ),
     _Table("secret", "secret bytea not null", "", ("SELECT",)),
-    _Table("ledger", "version integer not null, incarnation text not null", "", ("SELECT", "UPDATE")),
+    _Table(
+        "ledger",
+        "version integer not null, identity text not null, incarnation text not null",
+        "",
+        ("SELECT", "UPDATE"),
+    ),
 )
 
 _DESCRIBED = """
@@ -130,8 +137,8 @@ def create(connection: PostgresConnection, place: PostgresPlace, terms: Terms) -
             connection.execute(f'CREATE SCHEMA "{quoted}"')
         for table in TABLES:
             connection.execute(table.statement())
-        connection.execute(f"INSERT INTO ledger SELECT ?::integer, {_INCARNATION}", (VERSION,))
-        keeping.begin(connection, terms)
+        identity = keeping.begin(connection, terms)
+        connection.execute(f"INSERT INTO ledger SELECT ?::integer, ?, {_INCARNATION}", (VERSION, identity))
     except psycopg.errors.InsufficientPrivilege as error:
         raise LedgerError(
             f"a ledger cannot be made at {place.name}: this user may not. Make its schema, for example "
@@ -140,14 +147,17 @@ def create(connection: PostgresConnection, place: PostgresPlace, terms: Terms) -
     return True
 
 
-def require_state(connection: PostgresConnection, place: PostgresPlace, *, lock: bool = False) -> None:
-    """Refuse a standby, another version, or a database that was restored or taken over. With `lock`, be alone."""
-    rows = connection.execute(
-        f"SELECT version, incarnation, {_INCARNATION} FROM ledger" + (" FOR UPDATE" if lock else "")
-    ).fetchall()
+def start(connection: PostgresConnection, place: PostgresPlace, *, lock: bool = False) -> tuple[str, Position]:
+    """The identity of the ledger, and where its chain stands; with `lock`, alone among all writers.
+
+    Refuses a standby, another version, or a database that was restored or taken over.
+    """
+    state = f"SELECT version, identity, incarnation, {_INCARNATION} FROM ledger" + (" FOR UPDATE" if lock else "")
+    # In one journey, and in this order: the last entry is looked for when the lock is held.
+    rows, entries = connection.together(state, storage.LAST)
     if len(rows) != 1:
         raise LedgerDamaged(f"{place.name} is not a ledger of Confide, or its table 'ledger' was altered")
-    version, vouched, now = rows[0]
+    version, identity, vouched, now = rows[0]
     if now == "standby":
         raise standby(place.name)
     if version != VERSION:
@@ -158,6 +168,7 @@ def require_state(connection: PostgresConnection, place: PostgresPlace, *, lock:
             "and charges may have been lost in that. Compare the newest entries with an export or another machine's "
             "anchor; if you are sure that none is missing, say so: confide ledger restore-anchor"
         )
+    return identity, Position.of(*storage.last_of(entries))
 
 
 def vouch(connection: PostgresConnection) -> bool:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from confide.errors import LedgerBusy, LedgerDamaged
-from confide.ledger import postgres_schema, storage
+from confide.ledger import postgres_schema
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
 from confide.ledger.holding import Holding
@@ -17,7 +17,7 @@ from confide.ledger.keeping import Reading, Result, Writing
 from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.postgres_connection import PostgresConnection
 from confide.ledger.postgres_driver import driver, is_busy, lost, translated
-from confide.ledger.soundness import UNREADABLE, require_not_behind
+from confide.ledger.soundness import UNREADABLE, require_mark, require_not_behind
 
 
 class PostgresTransactions(Holding[PostgresConnection]):
@@ -35,8 +35,8 @@ class PostgresTransactions(Holding[PostgresConnection]):
 
         def attempt(anchor: Anchor, deadline: float) -> tuple[Result]:
             mark = anchor.read()
-            connection = self._begin(deadline, write=True)
-            result, after = work(connection, self._position(connection, mark))
+            connection, position = self._begin(mark, deadline, write=True)
+            result, after = work(connection, position)
             connection.commit()
             self._move(anchor, mark, after, deadline)
             return (result,)
@@ -48,8 +48,7 @@ class PostgresTransactions(Holding[PostgresConnection]):
 
         def attempt(anchor: Anchor, deadline: float) -> tuple[Result]:
             mark = anchor.read()
-            connection = self._begin(deadline, write=False)
-            position = self._position(connection, mark)
+            connection, position = self._begin(mark, deadline, write=False)
             return (work(connection, position, mark or Mark(self._identity, 0, "")),)
 
         return self._run(attempt)
@@ -59,8 +58,8 @@ class PostgresTransactions(Holding[PostgresConnection]):
 
         def attempt(anchor: Anchor, deadline: float) -> tuple[None]:
             mark = anchor.read()
-            connection = self._begin(deadline, write=False)
-            self._move(anchor, mark, self._position(connection, mark), deadline)
+            _, position = self._begin(mark, deadline, write=False)
+            self._move(anchor, mark, position, deadline)
             return (None,)
 
         self._run(attempt)
@@ -90,28 +89,28 @@ class PostgresTransactions(Holding[PostgresConnection]):
 
         return self._turns.take(tried)
 
-    def _begin(self, deadline: float, *, write: bool) -> PostgresConnection:
-        """A connection in a transaction. One that died while it was idle is replaced: nothing was under way."""
+    def _begin(self, mark: Mark | None, deadline: float, *, write: bool) -> tuple[PostgresConnection, Position]:
+        """A connection in a transaction, and where the chain stands: never behind the anchor that was read before."""
         if self._connection is not None:
             try:
-                return self._begun(self._connection, deadline, write=write)
+                return self._connection, self._start(self._connection, mark, deadline, write=write)
             except driver().OperationalError:
                 if not self._connection.closed:
                     raise
+                # It died while it was idle: nothing was under way.
                 self._drop()
-        self._connection = PostgresConnection(self._place)
-        self._begun(self._connection, deadline, write=write)
-        postgres_schema.require_server(self._connection, self._place)
-        return self._connection
+        connection = self._connection = PostgresConnection(self._place)
+        position = self._start(connection, mark, deadline, write=write)
+        postgres_schema.require_server(connection, self._place)
+        if mark is not None:
+            require_mark(connection, mark, position, self._identity, self._place)
+        return connection, position
 
-    def _begun(self, connection: PostgresConnection, deadline: float, *, write: bool) -> PostgresConnection:
+    def _start(self, connection: PostgresConnection, mark: Mark | None, deadline: float, *, write: bool) -> Position:
         connection.begin(write=write, wait=deadline - time.monotonic())
-        postgres_schema.require_state(connection, self._place, lock=write)
-        return connection
-
-    def _position(self, connection: PostgresConnection, mark: Mark | None) -> Position:
-        """Where the chain stands, never behind the anchor that was read before."""
-        position = Position.of(*storage.last(connection))
+        identity, position = postgres_schema.start(connection, self._place, lock=write)
+        if identity != self._identity:
+            raise LedgerDamaged(f"the ledger {self._place.name} was replaced while it was in use: open it again")
         if mark is not None:
             require_not_behind(mark, position, self._place)
         return position

@@ -14,6 +14,8 @@ from confide.ledger.booking import Position, require_kept
 from confide.ledger.chain import ORIGIN, Body, Entry, Link, decode, encode, link
 from confide.ledger.terms import Quanta
 
+LAST = "SELECT sequence, body, hash FROM entry ORDER BY sequence DESC LIMIT 2"
+
 _PAGE = 500
 
 
@@ -35,7 +37,10 @@ class Connection(Protocol):
 
 def last(connection: Connection) -> tuple[Body, bytes]:
     """The last entry and its hash, checked."""
-    rows = connection.execute("SELECT sequence, body, hash FROM entry ORDER BY sequence DESC LIMIT 2").fetchall()
+    return last_of(connection.execute(LAST).fetchall())
+
+
+def last_of(rows: list[Link]) -> tuple[Body, bytes]:
     if not rows:
         raise LedgerDamaged("the ledger has no entries: it is empty or was truncated")
     return _checked(rows, rows[0][0])
