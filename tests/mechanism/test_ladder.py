@@ -45,7 +45,7 @@ def test_the_draw_has_its_law():
     ladder, source = Ladder(ONE, 0.1, SteadyGrowth(1)), TestRandomness(4)
     rungs = np.maximum(_rungs(ladder), FEWEST)
     ends = np.concatenate([[0], np.cumsum(rungs)])
-    drawn = np.array([ladder.select(1_000, rungs, source) for _ in range(10_000)]) - 1_000
+    drawn = np.array([ladder.select(1_000, rungs, source) for _ in range(6_000)]) - 1_000
     rung = np.searchsorted(ends, np.abs(drawn))
     rate = float(ladder.draw_epsilon / 2)
     weights = np.concatenate([[1.0], 2 * rungs[:400] * np.exp(-rate * np.arange(1, 401))])

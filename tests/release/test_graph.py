@@ -104,6 +104,13 @@ def test_a_directed_graph_counts_ordered_matches():
         assert "directed edge" in graph.edges(3_000).unit
 
 
+def test_a_small_epsilon_is_answered():
+    with opened(edges()) as session:
+        graph = session.graph("edge", "src", "dst")
+        assert graph.stars(3, "0.005").mechanism == {"stars_3": "ladder"}
+        assert graph.triangles("0.0005").mechanism == {"triangles": "smooth"}
+
+
 def test_stars_of_many_leaves_do_not_overflow():
     """A hub of 3,000 neighbours is in some 10^20 stars of six."""
     with opened([(0, other) for other in range(1, 3_001)]) as session:

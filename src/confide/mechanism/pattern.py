@@ -5,7 +5,6 @@ Nodes are not declared anywhere, so there is always one more: no sensitivity end
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -60,13 +59,13 @@ class StarRungs:
     def rungs(self, length: int) -> list[int]:
         """Python's integers: a degree to the power of the number of leaves may pass 64 bits."""
         power, first = self.leaves - 1, self.growth.first
-        factor = Fraction(self.leaves) if self.ordered else Fraction(1, math.factorial(power))
+        factor, divisor = (self.leaves, 1) if self.ordered else (1, math.factorial(power))
         ends = {(max(high, first), 0 if self.ordered else low) for high, low in (*self.pairs, (0, 0))}
         result = [0] * length
         for high, low in ends:
             beside = 0 if self.ordered else math.comb(low, power)
             for step in range(length):
-                result[step] = max(result[step], int(factor * math.perm(high + step, power)) + beside)
+                result[step] = max(result[step], factor * math.perm(high + step, power) // divisor + beside)
         return result
 
 

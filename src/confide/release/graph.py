@@ -315,7 +315,7 @@ def _pattern(
         return _inside(noised, int(smooth.half_width(scale, miss)) + 1)
     ladder = Ladder(epsilon, miss, rungs.growth)
     steps = rungs.rungs(ladder.length)
-    if count >= 2**60 or max(steps) > ladder.largest_rung:
+    if count >= 2**60 or steps[ladder.last_rung - 1] > ladder.largest_rung:
         raise EngineError  # no data that fit into a computer are so large
     drawn, half = ladder.measure(count, np.array(steps, dtype=np.int64), holdings.randomness)
     return _inside(drawn, half)
