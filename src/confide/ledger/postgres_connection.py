@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COMMIT = "on"  # whatever the server, the database or the role have as their default
 CONNECT = 10  # seconds to make a connection
-STATEMENT = 30.0  # seconds for one statement: an answer may be large
+STATEMENT = 60.0  # seconds for one statement: an answer may be large
 IDLE = 30.0  # seconds that a transaction may hold its lock while its client says nothing
 GRACE = 5.0  # seconds more until the watchdog ends a connection whose server kept none of these
 
