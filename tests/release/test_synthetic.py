@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -224,3 +225,14 @@ def test_values_of_every_kind_survive() -> None:
     made = Synthetic(rules.tables["t"], domain, table, 3.0, Cost(Fraction(1)), "w", "m", 1.0, "row", "add-remove")
     assert made.sample(2).to_pylist() == [{"flag": False, "code": None, "cost": 1.0, "day": date(2024, 1, 3)}] * 2
     assert Synthetic.from_bytes(made.to_bytes()).sample(1).to_pylist() == made.sample(1).to_pylist()
+
+
+# --- trust ------------------------------------------------------------------------------------------------------------
+
+
+def test_it_can_be_asked_whether_it_is_to_be_trusted(twin: Synthetic) -> None:
+    with opened(PURE) as session:
+        sql = "SELECT COUNT(*) FROM person WHERE region = 'N'"
+        assert session.trust(sql, twin, within=400, epsilon=20).trusted
+        shifted = replace(twin, total=3 * twin.total)
+        assert not session.trust(sql, shifted, within=100, epsilon=20).trusted
