@@ -17,7 +17,7 @@ from confide.trust.reading import Powers, Reading, Seen
 from confide.trust.target import Target
 
 MISS: Final = 0.05  # β of the paper
-TRIES: Final = 2_000  # where both signs occur, the probability has no closed form and is counted
+TRIES: Final = 500  # where both signs occur, the probability has no closed form and is counted
 
 
 @dataclass(frozen=True, slots=True)
