@@ -200,6 +200,10 @@ def test_negative_values_are_raced_apart_and_cut_alike() -> None:
     question = Chooser(facts, Target(Fraction(both.total()), Fraction(15_000)), imagined_sum(both), "balanced", both)
     raced = question.make("r2t", Fraction(2))
     assert raced.chance(seen_in(raced.reading, both)) > 0.9
+    for tau in (2_000, 5_000, 9_000):
+        narrow = question.make("r2t", Fraction(2), Fraction(tau))
+        sampled = narrow.decide(seen_in(narrow.reading, both), TestRandomness(tau), 4_000).mean()
+        assert narrow.chance(seen_in(narrow.reading, both)) == pytest.approx(sampled, abs=0.04)
     clip = question.make("clip", Fraction(1, 50))
     assert isinstance(clip, Clip)
     assert clip.cut.low == -clip.cut.high

@@ -8,7 +8,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.mechanism import DiscreteLaplace, Randomness, TestRandomness, draw
+from confide.mechanism import DiscreteLaplace, Randomness, draw
+from confide.mechanism.law import Floats
 from confide.mechanism.tally import Buckets
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law
@@ -17,7 +18,8 @@ from confide.trust.reading import Powers, Reading, Seen
 from confide.trust.target import Target
 
 MISS: Final = 0.05  # β of the paper
-TRIES: Final = 500  # where both signs occur, the probability has no closed form and is counted
+PARTS: Final = 31
+HALVINGS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,15 @@ class Raced:
 
     def chance(self, seen: Seen) -> float:
         assert isinstance(seen, Buckets)
-        if len(self.signs) > 1:
-            return float(self.decide(seen, TestRandomness(0), TRIES).mean())
-        first, last = self.target.first, self.target.last
+        first, last = float(self.target.first), float(self.target.last)
         if self.signs == (0,):
             first, last = -last, -first
-        return max(0.0, self._upto(seen, last) - self._upto(seen, first - 1))
+        # Where both signs occur, the average over the estimate of the negative part.
+        negative = self._quantiles(seen) if len(self.signs) > 1 else np.zeros(1)
+        chances = self._upto(seen, negative + last, self.signs[-1]) - self._upto(
+            seen, negative + first - 1, self.signs[-1]
+        )
+        return float(np.maximum(chances, 0).mean())
 
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
         assert isinstance(seen, Buckets)
@@ -88,15 +93,24 @@ class Raced:
     def _sums(self, seen: Buckets, sign: int) -> list[int]:
         return [int(total) for total in np.cumsum(seen.sums[sign].astype(object))]
 
-    def _upto(self, seen: Buckets, most: int) -> float:
-        """P(estimate <= most): every lowered sum is, and 0 is."""
-        if most < 0:
-            return 0.0
-        sums = self._sums(seen, self.signs[0])
-        return math.prod(
-            1 - law.tail(most - total + penalty)
-            for total, law, penalty in zip(sums, self.laws, self.penalties, strict=True)
-        )
+    def _upto(self, seen: Buckets, most: Floats, sign: int) -> Floats:
+        """P(estimate <= most) for the part of one sign: every lowered sum is, and 0 is."""
+        chance: Floats = np.where(most < 0, 0.0, 1.0)
+        for total, law, penalty in zip(self._sums(seen, sign), self.laws, self.penalties, strict=True):
+            chance *= 1 - law.tails(most - float(total - penalty))
+        return chance
+
+    def _quantiles(self, seen: Buckets) -> Floats:
+        """Of the estimate of the negative part, at the middles of equal parts of probability."""
+        shares = (np.arange(PARTS) + 0.5) / PARTS
+        low, high = np.full(PARTS, -1.0), np.ones(PARTS)
+        while np.any(short := self._upto(seen, high, 0) < shares):
+            high[short] *= 4
+        for _ in range(HALVINGS):
+            middle = np.floor((low + high) / 2)
+            short = self._upto(seen, middle, 0) < shares
+            low, high = np.where(short, middle, low), np.where(short, high, middle)
+        return high
 
 
 def powers_of_two(largest: int) -> tuple[int, ...]:
