@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, Public, fit, marginals, nnls
+from confide.fit import METHODS, TOTAL, Domain, Marginal, Measured, Method, Problem, Public, fit, marginals, nnls
 from confide.mechanism.law import DiscreteLaplace, NoNoise
 
 DOMAIN = Domain(("age", "sex"), (3, 2))
@@ -114,3 +114,23 @@ def test_unknown_methods_and_stray_arguments_are_refused() -> None:
         fit(problem, "nnls", priority=[[0]])
     with pytest.raises(ParameterError, match="pins are for pinned"):
         fit(problem, "nnls", pins=[Marginal(("age",))])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_public_totals_hold_in_every_fit_of_a_larger_table(method: Method) -> None:
+    """Estimates leave public totals out where a table is large; what is pinned must give way to them."""
+    domain = Domain(("a", "b"), (60, 60))
+    truth = np.diag(np.full(60, 5.0)).ravel()
+    generator = np.random.default_rng(2)
+    law = DiscreteLaplace(Fraction(2))
+    measured = [
+        Measured(group, group.answer(domain, truth) + np.rint(generator.laplace(0, 2, 60)), law)
+        for group in (Marginal(("a",)), Marginal(("b",)))
+    ]
+    zeros = np.zeros((60, 60), dtype=bool)
+    zeros[0, 1:] = True
+    public = Public(zeros.ravel(), ((Marginal(("a",)), np.full(60, 5.0)),))
+    found = fit(Problem(domain, tuple(measured), public), method)
+    assert found.answer(Marginal(("a",))) == pytest.approx([5.0] * 60, abs=1e-4)
+    assert np.abs(found.cells[zeros.ravel()]).max() == 0
+    assert found.certificate.violation < 1e-4

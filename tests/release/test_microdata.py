@@ -264,7 +264,22 @@ def test_structural_zeros_and_public_totals_hold_exactly(people: Session) -> Non
     assert table.filter(pl.col("region").is_in(["S", "W"]) & (pl.col("sex") == "M")).height == 0
     assert table.filter(pl.col("sex") == "F")["weight"].sum() == pytest.approx(1_500, abs=1e-4)
     assert table["weight"].sum() == pytest.approx(2_000, abs=1e-4)
-    assert made.error({"sex": "F"}).half_width < 1e-6
+    assert made.error({"sex": "F"}).half_width == 0
+    assert made.error({"sex": "M"}).value == 500
+    assert made.error({}).value == 2_000
+
+
+def test_public_totals_answer_by_themselves_where_a_table_is_large() -> None:
+    columns = {name: {"range": [0, 59]} for name in "ab"}
+    rules = {"confide": 1, "budget": {"epsilon": 10}, "unit": "row", "tables": {"t": {"columns": columns}}}
+    frame = pl.DataFrame({name: list(range(60)) * 5 for name in "ab"})
+    with confide.testing.open(rules, {"t": frame}, seed=1) as session:
+        made = session.microdata(["a", "b"], 1, "pinned", totals={"a": dict.fromkeys(range(60), 5)})
+        assert made.error({"a": [3, 4]}) == made.error({"a": [4, 3]})
+        assert (made.error({"a": [3, 4]}).value, made.error({"a": [3, 4]}).half_width) == (10, 0)
+        assert made.error({}).value == 300
+        assert made.error({"b": 3}).half_width > 0
+        assert made.fitted.answer(made.measured.group(("a",))) == pytest.approx([5.0] * 60, abs=1e-2)
 
 
 def test_progress_is_told(people: Session) -> None:

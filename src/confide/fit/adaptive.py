@@ -9,14 +9,14 @@ has the figures.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.build import Term, fixed
+from confide.fit.build import Term
+from confide.fit.conjugate import conjugate_gradients
 from confide.fit.domain import Floats, Mask
 from confide.fit.error import estimates, variance
 from confide.fit.fitted import Fit, require_consistent
@@ -60,7 +60,7 @@ def adaptive(problem: Problem, start: Fit | None = None) -> Fit:
     if seen is None:
         fit = nnls(problem, start)
         return Fit("adaptive", fit.domain, fit.cells, fit.certificate, fit.multipliers)
-    held = fixed(TOTAL, np.array([seen.total]))
+    held = Term(TOTAL, np.array([seen.total]), 1.0)  # or what public totals leave of it
     targets = [
         _drawn(item, seen.low[place], seen, seen.trust**2 if is_detail(problem, place) else seen.trust)
         for place, item in enumerate(problem.measured)
@@ -157,26 +157,7 @@ def _restricted_total(problem: Problem, visible: Floats) -> tuple[float, float]:
             total += item.group.spread(domain, item.group.answer(domain, cells)) / item.variance
         return visible * total
 
-    solution = _solved(normal, visible)
+    # A hundredth of a standard deviation is more than a test needs.
+    solution, _ = conjugate_gradients(normal, visible, left=1e-6, most=MOST_PRODUCTS)
     right = sum(item.group.spread(domain, item.answers) / item.variance for item in problem.measured)
     return float(solution @ right), float(solution @ visible)
-
-
-def _solved(normal: Callable[[Floats], Floats], right: Floats) -> Floats:
-    """Conjugate gradients; a hundredth of a standard deviation is more than a test needs."""
-    solution, rest = np.zeros(len(right)), right.copy()
-    direction, size = rest.copy(), float(rest @ rest)
-    goal = 1e-12 * size
-    for _ in range(MOST_PRODUCTS):
-        if size <= goal:
-            break
-        product = normal(direction)
-        curve = float(direction @ product)
-        if curve <= 0:  # a direction that nothing measured depends on
-            break
-        length = size / curve
-        solution += length * direction
-        rest -= length * product
-        before, size = size, float(rest @ rest)
-        direction = rest + (size / before) * direction
-    return solution

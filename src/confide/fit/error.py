@@ -14,6 +14,7 @@ from scipy import sparse
 
 from confide.errors import ParameterError
 from confide.fit import effects
+from confide.fit.conjugate import conjugate_gradients
 from confide.fit.domain import Floats, Mask
 from confide.fit.group import Group, Marginal, Sparse, Subtotal
 from confide.fit.problem import Problem
@@ -157,21 +158,7 @@ def _iterated(problem: Problem, weights: Floats, free: Floats) -> tuple[Floats, 
             total += item.group.spread(domain, item.group.answer(domain, cells)) / item.variance
         return free * total
 
-    solution, rest = np.zeros(len(weights)), weights.copy()
-    direction, size = rest.copy(), float(rest @ rest)
-    goal = (INSIDE * 1e-3) ** 2 * size
-    for _ in range(MOST_PRODUCTS):
-        if size <= goal:
-            break
-        product = normal(direction)
-        curve = float(direction @ product)
-        if curve <= 1e-14 * float(direction @ direction):
-            break
-        length = size / curve
-        solution += length * direction
-        rest -= length * product
-        before, size = size, float(rest @ rest)
-        direction = rest + (size / before) * direction
+    solution, rest = conjugate_gradients(normal, weights, left=INSIDE * 1e-3, most=MOST_PRODUCTS)
     if np.abs(rest).max() > INSIDE * max(1.0, float(np.abs(weights).max())):
         raise ParameterError(_outside())
     return tuple(item.group.answer(domain, solution) / item.variance for item in problem.measured)

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from scipy.linalg import lapack
 
+from confide.fit.conjugate import conjugate_gradients
 from confide.fit.domain import Floats, Mask
 from confide.fit.program import Program
 
@@ -74,8 +75,15 @@ def _direction(program: Program, gradient: Floats, free: Mask, diagonal: Floats)
         return -gradient / (system.diagonal() + diagonal)  # unreachable but for rounding: a step along the gradient
     loose = np.where(free, 1 / program.pull, 0.0)
     scaling = 1 / (diagonal + program.rows.squares(loose))
-    product = _product(program, free, loose)
-    return _conjugate_gradients(product, -gradient, diagonal, scaling)
+    multiply = _product(program, free, loose)
+    # To a part of the right-hand side only: the next Newton step sees the rest.
+    return conjugate_gradients(
+        lambda values: diagonal * values + multiply(values),
+        -gradient,
+        left=FORCING,
+        most=MOST_PRODUCTS,
+        scaling=scaling,
+    )[0]
 
 
 def _product(program: Program, free: Mask, loose: Floats) -> Callable[[Floats], Floats]:
@@ -87,28 +95,6 @@ def _product(program: Program, free: Mask, loose: Floats) -> Callable[[Floats], 
         return lambda values: rows.answer(loose * rows.spread(values))
     across, scale = columns.T, loose[some]
     return lambda values: np.asarray(columns @ (scale * (across @ values)))
-
-
-def _conjugate_gradients(
-    multiply: Callable[[Floats], Floats], right: Floats, diagonal: Floats, scaling: Floats
-) -> Floats:
-    """To a part of the right-hand side only: the next Newton step sees the rest."""
-    solution = np.zeros(len(right))
-    rest = right.copy()
-    scaled = scaling * rest
-    direction = scaled.copy()
-    size = start = float(rest @ scaled)
-    for _ in range(MOST_PRODUCTS):
-        if size <= FORCING**2 * start:
-            break
-        product = diagonal * direction + multiply(direction)
-        length = size / float(direction @ product)
-        solution += length * direction
-        rest -= length * product
-        scaled = scaling * rest
-        before, size = size, float(rest @ scaled)
-        direction = scaled + (size / before) * direction
-    return solution
 
 
 def _length(

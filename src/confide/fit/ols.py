@@ -13,8 +13,14 @@ from confide.fit.problem import Problem
 from confide.fit.program import Certificate, Program
 from confide.fit.proximal import TOLERANCE, curvature
 
-PULL: Final = 1e-5  # of the mean curvature: a round shrinks the error by about this over the smallest curvature
+FIRST_PULL: Final = 1e-2  # of the mean curvature
+PULL: Final = 1e-5  # a round shrinks the error by about this over the smallest curvature
+NARROWING: Final = 0.1
+STRENGTHENING: Final = 3.0
 MOST_ROUNDS: Final = 30
+MOST_STEPS: Final = 60
+NEAR: Final = 1e-8  # of the largest answer: how far answers and cells may be apart after a round
+SMALL_GAIN: Final = 1e-13  # of the objective, in a round
 
 
 def ols(problem: Problem) -> Fit:
@@ -35,8 +41,9 @@ def ols(problem: Problem) -> Fit:
 
 def _least_squares(program: Program) -> tuple[np.ndarray, Certificate]:
     """Proximal steps on a quadratic, each one linear system; the gap is what the last round still gained, at least."""
-    tolerance = TOLERANCE * max(1.0, float(np.abs(program.target).max(initial=0)))
-    pull = PULL * curvature(program)
+    scale = max(1.0, float(np.abs(program.target).max(initial=0)))
+    tolerance = TOLERANCE * scale
+    pull = FIRST_PULL * curvature(program)
     loose = program.pull == 0
     cells, multipliers, steps, value = np.clip(np.zeros(len(loose)), program.floor, program.ceiling), None, 0, np.inf
     certificate = Certificate(np.inf, np.inf, 0)
@@ -44,14 +51,19 @@ def _least_squares(program: Program) -> tuple[np.ndarray, Certificate]:
         nearby = replace(
             program, pull=np.where(loose, pull, program.pull), centre=np.where(loose, cells, program.centre)
         )
-        point = newton(nearby, multipliers, tolerance)
-        cells, multipliers, steps = point.cells, point.multipliers, steps + point.steps
+        point = newton(nearby, multipliers, tolerance, MOST_STEPS)
+        steps += point.steps
+        if point.residual > NEAR * scale:  # its systems are too hard at so weak a pull
+            pull *= STRENGTHENING
+            continue
+        cells, multipliers = point.cells, point.multipliers
         answers = program.rows.answer(cells)
         off = float(np.maximum(program.low - answers, answers - program.high).max(initial=0))
         before, value = value, _value(program, cells, answers)
         certificate = Certificate(abs(before - value), max(off, 0.0), steps)
-        if not loose.any() or certificate.gap <= 1e-13 * max(1.0, value):
+        if not loose.any() or (pull <= PULL * curvature(program) and certificate.gap <= SMALL_GAIN * max(1.0, value)):
             break
+        pull = max(pull * NARROWING, PULL * curvature(program))
     return cells, certificate
 
 

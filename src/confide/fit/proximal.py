@@ -21,6 +21,7 @@ NARROWING: Final = 0.1
 STRENGTHENING: Final = 3.0  # where Newton's method did not arrive
 WEAKEST_PULL: Final = 1e-9
 STILL: Final = 1e-13  # a round that moves no cell by more than this, relative to the largest, ends the search
+VIOLATION: Final = 1e-7  # of the largest answer: how far constrained answers may be from where they must be
 FINEST: Final = 1e-2  # of the first round's slack
 ROUGH: Final = 1e-2  # how far answers and cells may be apart in the first round, in standard deviations
 
@@ -48,6 +49,7 @@ def minimise(
     slack = 0.0 if program.rows.dense is not None else ROUGH / math.sqrt(float(program.weight.max(initial=1.0)))
     finest = slack * FINEST
     best: tuple[Floats, Floats, Certificate] | None = None
+    scale = max(1.0, float(np.abs(program.target).max(initial=0)))
     for _ in range(MOST_ROUNDS):
         nearby = replace(
             program, pull=np.where(loose, pull, program.pull), centre=np.where(loose, where, program.centre)
@@ -57,16 +59,26 @@ def minimise(
         where, multipliers = point.cells, point.multipliers
         steps += point.steps
         certificate = certify(program, where, multipliers, steps)
-        if best is None or certificate.gap <= best[2].gap:
+        allowed = max(VIOLATION * scale, slack)
+        if best is None or _rank(certificate, allowed) <= _rank(best[2], allowed):
             best = (where, multipliers, certificate)
-        if certificate.distance <= distance or steps >= most_steps or moved <= STILL * max(1.0, float(where.max())):
+        arrived = point.residual <= max(tolerance, slack)
+        # A round that did not arrive may have a small gap only because it is outside of its constraints.
+        kept = certificate.violation <= allowed
+        still = arrived and moved <= STILL * max(1.0, float(where.max()))
+        if (kept and certificate.distance <= distance) or steps >= most_steps or still:
             break
-        if point.residual <= max(tolerance, slack):
+        if arrived:
             slack = max(slack * NARROWING, finest)
             pull = max(pull * NARROWING, WEAKEST_PULL * curvature(program))
         else:
             pull *= STRENGTHENING
     return best if best is not None else (where, np.zeros(0), Certificate(math.inf, 0.0, steps))
+
+
+def _rank(certificate: Certificate, allowed: float) -> tuple[float, float]:
+    """Solutions that keep the constraints first, then those with the smaller gap."""
+    return max(certificate.violation - allowed, 0.0), certificate.gap
 
 
 def curvature(program: Program) -> float:

@@ -35,7 +35,7 @@ from confide.release.microdata_design import (
     stages_of,
     weights_of,
 )
-from confide.release.microdata_facts import public_of, query_of, stated_of
+from confide.release.microdata_facts import known_answer, public_of, query_of, stated_of
 from confide.release.microdata_frames import Records, as_polars, fitted_table
 from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_if_useless
 from confide.release.microdata_store import Measurements, NoisyMarginal
@@ -111,6 +111,9 @@ class Microdata:
         """
         group = query_of(self.measured, query)
         level = self.confidence if confidence is None else confidence
+        exact = known_answer(self.problem, group)
+        if exact is not None:
+            return CountEstimate(exact, exact, exact, level, float(self.fitted.answer(group)[0]))
         try:
             found = error(self.problem, group, level)
         except ParameterError as refusal:

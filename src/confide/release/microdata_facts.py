@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit import Group, Public, Sparse, Subtotal
+from confide.fit import Domain, Group, Problem, Public, Sparse, Subtotal
 from confide.fit import Marginal as MarginalGroup
 from confide.mechanism import NoNoise
 from confide.release.microdata_design import Attribute, marginal_of, show_marginal
@@ -64,6 +64,23 @@ def public_of(measured: Measurements, zeros: object, totals: object) -> Public:
     ]
     stated = stated_of(measured.attributes, zeros, totals)
     return Public(stated.zeros, (*exact, *stated.totals))
+
+
+def known_answer(problem: Problem, query: Group) -> float | None:
+    """The answer of a selection that a public total gives by itself."""
+    if not isinstance(query, Subtotal) or not isinstance(query.group, MarginalGroup):
+        return None
+    columns = query.group.attributes
+    for group, counts in problem.public.totals:
+        if isinstance(group, MarginalGroup) and set(columns) <= set(group.attributes):
+            own = (
+                Domain(group.attributes, tuple(problem.domain.size((name,)) for name in group.attributes))
+                if group.attributes
+                else None
+            )
+            sums = counts if own is None else MarginalGroup(columns).answer(own, counts)
+            return float(sums[query.members].sum())
+    return None
 
 
 def stated_of(attributes: Sequence[Attribute], zeros: object, totals: object) -> Public:
