@@ -19,6 +19,7 @@ from confide.engine import Engine, Exact
 from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind
+from confide.query.tabulation import Tabulation
 from confide.query.tree import Bound
 from tests.engine.reference import Reference
 from tests.engine.test_neighbours import pairs
@@ -391,6 +392,53 @@ def neighbours_differ_by_no_more_than_the_sensitivity(kind: EngineKind) -> None:
             assert not pairs(world, seed, 10, create=kind.create).violations
 
 
+def tables_of_counts_equal_their_groups(kind: EngineKind) -> None:
+    """Sets of keys of every kind, within each other and not; the same bounded rows in all of them."""
+    policy = policy_of(
+        {
+            "p": {"columns": {"id": {"type": "id"}}},
+            "v": {
+                "references": {"id": "p.id"},
+                "at_most": {"rows": 4, "groups": 2},
+                "columns": {
+                    "id": {"type": "id"},
+                    "g": {"values": ["a", "b", "c"], "nulls": True},
+                    "flag": {"values": [True, False]},
+                    "code": {"values": [3, 7]},
+                    "x": {"range": [0, 9]},
+                },
+            },
+        },
+        unit="p.id",
+    )
+    random = Random(5)
+    rows = {
+        "id": [random.randrange(12) for _ in range(300)],
+        "g": random.choices(["a", "b", "c", None, "other"], k=300),
+        "flag": random.choices([True, False, None], weights=(4, 4, 1), k=300),
+        "code": random.choices([3, 7, 8], weights=(4, 4, 1), k=300),
+        "x": random.choices([0, 3, 9, 50, None], weights=(3, 3, 3, 1, 1), k=300),
+    }
+    with opened(kind, policy, {"p": pa.table({"id": list(range(12))}), "v": pa.table(rows)}) as engine:
+        known = "flag IS NOT NULL AND code IS NOT NULL AND x IS NOT NULL"
+        asked = f"SELECT g, flag, code, BIN(x, 5) AS b, COUNT(*) AS n FROM v WHERE {known} GROUP BY g, flag, code, b"
+        summary = bind(asked, policy, engine).summary
+        assert summary.bound is not None
+        sets = ((0,), (0, 1), (1, 2, 3), (2, 3), (0, 3))
+        bound = Bound(summary.bound.unit, 4, 4)
+        request = Tabulation(summary.relation, summary.where, bound, summary.keys, sets, summary.order_by)  # type: ignore[arg-type]
+        found = engine.tabulate(request, CHARGE, SECRET)
+        assert found.sizes == (4, 2, 2, 2)
+        assert 40 <= found.rows <= 48
+        for columns in sets:
+            groups = engine.evaluate(request.summary(columns), CHARGE, SECRET).cells[0]
+            cells = found.marginal(columns, 0, found.sizes[columns[0]]).reshape(-1)
+            assert cells.tolist() == [int(count) for count in groups]
+            assert cells.sum() == found.rows
+        error = failure(lambda: engine.tabulate(request, None, SECRET))  # type: ignore[arg-type]
+        assert isinstance(error, TypeError)
+
+
 # --- around the rows --------------------------------------------------------------------------------------------------
 
 
@@ -581,6 +629,7 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     a_unit_of_a_hundred_thousand_rows_is_cut,
     neighbours_differ_by_no_more_than_the_sensitivity,
     a_bound_that_nobody_reaches_changes_nothing,
+    tables_of_counts_equal_their_groups,
     rows_are_read_against_a_charge,
     the_version_names_the_data,
     public_facts_are_told,

@@ -13,6 +13,9 @@ from confide.errors import EngineError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
 from confide.query import Summary
+from confide.query.grouping import key_size
+from confide.query.tabulation import Tabulation
+from confide.workload import ExactTables, SparseCounts
 from tests.conformance.engine import CHECKS, EngineKind, Tables
 from tests.engine.reference import Naive, Reference, all_groups
 
@@ -101,6 +104,14 @@ class PlainEngine:
         )
         counted = tuple(tuple(_arrays(tally.get(key, {})) for key in keys) for tally in tallies)
         return Exact(cells, tuple(keys) if summary.open_keys else None, counted)
+
+    def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
+        tables = {}
+        for columns in tabulation.sets:
+            counts = self.evaluate(tabulation.summary(columns), charge, secret).cells[0].astype(np.int64)
+            occupied = np.flatnonzero(counts)
+            tables[columns] = SparseCounts(columns, occupied, counts[occupied])
+        return ExactTables(tuple(key_size(key) or 0 for key in tabulation.keys), tables)
 
     def columns(self, table: str) -> Mapping[str, Column]:
         return self._inner.columns(table)
