@@ -29,12 +29,11 @@ def test_little_noise_measures_everything_and_much_noise_chooses() -> None:
     assert few.rounds >= 1
 
 
-def test_a_pure_budget_chooses_where_there_are_many_pairs() -> None:
-    from tests.workload.test_workload import wide  # noqa: PLC0415
-
-    assert choose_strategy(WORKLOAD, PURE_COST, 100_000, 1).select == "closure"
-    many = choose_strategy(marginals(3).bound(wide(9, 4)), PURE_COST, 100_000, 1)
-    assert (many.select, many.rounds) == ("marginals", 8)
+def test_a_pure_budget_chooses_sooner() -> None:
+    """Six pairs at ε = 0.7: Laplace noise of 12 on each cell, which is 1 % of 1,200 rows and 4 % of 300."""
+    assert choose_strategy(WORKLOAD, PURE_COST, 1_200, 1).select == "closure"
+    few = choose_strategy(WORKLOAD, PURE_COST, 300, 1)
+    assert (few.select, few.rounds) == ("marginals", 2)
 
 
 def test_single_columns_get_everything_where_there_is_nothing_else() -> None:

@@ -25,10 +25,10 @@ MOST_MEASURED: Final = 2**26
 """All that is measured in one call has at most so many cells."""
 _TOO_NOISY: Final = 0.15
 """Where one cell of a closure has more Gaussian noise than this share of the rows, fewer tables are chosen instead."""
-_FEW_PAIRS: Final = 16
-"""Laplace noise grows with the number of tables, Gaussian with its root: a pure budget measures few pairs at once."""
 _CLEAR: Final = 0.02
-"""What is measured in rounds has at most noise of this share of the rows in each cell, if that leaves a round."""
+"""What is measured in rounds has at most noise of this share of the rows in each cell, if that leaves a round. The same
+is asked of a closure under a pure budget: Laplace noise grows with the number of tables, Gaussian with its root.
+"""
 _MOST_ROUNDS: Final = {"marginals": 8, "queries": 16}
 
 
@@ -103,9 +103,8 @@ def _select(pairs: int, cost: PureDP | ZCDP, n: int, unit_rows: int, rounds: int
     if rounds is not None:
         return "marginals"
     share = 1 - Fraction(*ONE_SHARES["closure"])
-    if isinstance(cost, PureDP):
-        return "closure" if pairs <= _FEW_PAIRS else "marginals"
-    return "closure" if noise(cost, share, max(1, pairs), unit_rows) <= _TOO_NOISY * n else "marginals"
+    most = _CLEAR if isinstance(cost, PureDP) else _TOO_NOISY
+    return "closure" if noise(cost, share, max(1, pairs), unit_rows) <= most * n else "marginals"
 
 
 def _rounds(select: str, pairs: int, cost: PureDP | ZCDP, n: int, unit_rows: int) -> int:
