@@ -100,7 +100,7 @@ def test_the_synthetic_answer_is_that_of_the_query_on_the_copy(tested: Session) 
 # --- what is read -----------------------------------------------------------------------------------------------------
 
 READINGS = [Totals(), Clipped(0, 30_000), Clipped(10, 20), Sides(20_000, 40_000), Sides(-1, 10**6), Values(),
-            Powers((2, 4, 64, 1_024, 2**19))]  # fmt: skip
+            Powers((2, 4, 64, 1_024, 2**19)), Powers(tuple(2**step for step in range(1, 20)))]  # fmt: skip
 
 
 def _session_of(rules: dict[str, Any], data: dict[str, Any]) -> tuple[Any, Any, Any]:

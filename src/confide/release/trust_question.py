@@ -27,6 +27,7 @@ from confide.query.tree import (
     Join,
     Number,
     Predicate,
+    Scaled,
     Span,
     Summary,
     Tally,
@@ -39,6 +40,9 @@ Bind = Callable[[str], Question]
 """The question under a mechanism's name: `auto` gives sums their sensitivity, `svt` gives them the rows of a unit."""
 
 Evaluate = Callable[[Summary], Exact]
+
+MOST_BINNED: Final = 1 << 24
+"""Columns up to this are read in some thousand bins; beyond, bins would be too many."""
 
 _AGGREGATES: Final = "COUNT, SUM, AVG, MEDIAN, QUANTILE, MIN or MAX"
 
@@ -246,6 +250,8 @@ def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:
     """One GROUP BY over as many keys as there are buckets, however many values there are."""
     edges, number = reading.edges, asked.number
     size = len(edges)
+    if number.span.low >= 0 and edges[-1] <= MOST_BINNED:
+        return _by_bin(asked, edges, evaluate)
     # From the largest negative magnitude to the largest positive one, each bucket named by the last value in it.
     lasts = [*edges[:-1]] if number.span.low >= 0 else [*(-edge - 1 for edge in reversed(edges[:-1])), -1, *edges[:-1]]
     bucket = _bucket(number, lasts, size - 1 - len(lasts) + size)
@@ -258,6 +264,30 @@ def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:
         np.stack([counts[:size][::-1], counts[size:]]),
         np.stack([-sums[:size][::-1], sums[size:]]),
     )
+
+
+def _by_bin(asked: Asked, edges: tuple[int, ...], evaluate: Evaluate) -> Buckets:
+    """Buckets from bins that they are made of: values up to w one by one, those above in bins (kw, (k+1)w].
+
+    A comparison and a division find a bin, where a bucket takes several comparisons. w is a power of two, as edges are.
+    """
+    number, width = asked.number, 1 << (edges[-1].bit_length() // 2)
+    high = number.span.high
+    single = Scaled(number, width, 0, Span(0, high * width))
+    binned = Scaled(number, 1, width**2 - 1, Span(0, high + width**2))
+    place = Choice(((_compare(number, "<=", width), single),), binned, Span(0, max(high * width, high + width**2)))
+    count = width + edges[-1] // width + 1
+    key = BinnedKey("bucket", place, 0, width, count, "number")
+    cells = Cell("total", number, asked.where), Cell("known", number, asked.where)
+    exact = evaluate(replace(asked.question.summary, keys=(key,), cells=cells, tallies=()))
+    bins = np.arange(count)
+    lasts = np.where(bins <= width, bins, (bins - width + 1) * width)
+    places = np.minimum(np.searchsorted(np.array(edges), lasts), len(edges) - 1)
+    sums, counts = np.zeros((2, len(edges)), dtype=object), np.zeros((2, len(edges)), dtype=object)
+    for found, cell in ((sums, exact.cells[0]), (counts, exact.cells[1])):
+        for filled in np.flatnonzero(exact.cells[1]):
+            found[1, places[filled]] += int(cell[filled])
+    return Buckets(edges, counts, sums)
 
 
 def _bucket(number: Number, lasts: list[int], first: int) -> Number:

@@ -63,9 +63,10 @@ class Raced:
         return tuple(laplace_law(self.rows * edge, share) for edge in self.edges)
 
     @property
-    def penalties(self) -> tuple[int, ...]:
+    def levels(self) -> list[tuple[DiscreteLaplace, int]]:
+        """The noise of each truncated sum, and by how much it is lowered."""
         level = math.log(len(self.edges) / MISS)
-        return tuple(math.ceil(float(law.scale) * level) for law in self.laws)
+        return [(law, math.ceil(float(law.scale) * level)) for law in self.laws]
 
     def chance(self, seen: Seen) -> float:
         assert isinstance(seen, Buckets)
@@ -81,10 +82,10 @@ class Raced:
 
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
         assert isinstance(seen, Buckets)
-        estimate = np.zeros(count, dtype=object)
+        estimate, levels = np.zeros(count, dtype=object), self.levels
         for sign in self.signs:
             raced = np.zeros(count, dtype=object)
-            for total, law, penalty in zip(self._sums(seen, sign), self.laws, self.penalties, strict=True):
+            for total, (law, penalty) in zip(self._sums(seen, sign), levels, strict=True):
                 raced = np.maximum(raced, draw(law, count, randomness).astype(object) + (total - penalty))
             estimate = estimate + raced if sign else estimate - raced
         bits: Bits = np.asarray((estimate >= self.target.first) & (estimate <= self.target.last), dtype=bool)
@@ -96,7 +97,7 @@ class Raced:
     def _upto(self, seen: Buckets, most: Floats, sign: int) -> Floats:
         """P(estimate <= most) for the part of one sign: every lowered sum is, and 0 is."""
         chance: Floats = np.where(most < 0, 0.0, 1.0)
-        for total, law, penalty in zip(self._sums(seen, sign), self.laws, self.penalties, strict=True):
+        for total, (law, penalty) in zip(self._sums(seen, sign), self.levels, strict=True):
             chance *= 1 - law.tails(most - float(total - penalty))
         return chance
 
