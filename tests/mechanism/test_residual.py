@@ -83,7 +83,17 @@ def local(query, tables):
     return max(size(query, other) - here for _, other in larger(tables))
 
 
-@pytest.mark.parametrize(("query", "rows"), [(CHAIN, 2), (PATH, 4), (TRIANGLE, 3)], ids=["chain", "copies", "triangle"])
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (CHAIN, 2),
+        (PATH, 4),
+        (TRIANGLE, 3),
+        pytest.param(CHAIN, 4, marks=pytest.mark.audit),
+        pytest.param(TRIANGLE, 4, marks=pytest.mark.audit),
+    ],
+    ids=["chain", "copies", "triangle", "chain of 4", "triangle of 4"],
+)
 def test_no_row_changes_more_than_the_bound(query, rows):
     """At distance 0, 1 and 2: adding a row to any database within reach. Removing one is adding it the other way."""
     count = max(table for table, _ in query) + 1
