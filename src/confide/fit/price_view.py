@@ -43,9 +43,8 @@ def price_chart(price: "Price") -> Any:
             {"C": float(point), "D": float(total), "what": label}
             for point, total in zip(price.points[shown], values[shown], strict=True)
         ]
-    widest = max(
-        each.point for each in price.guarantees if each.point is not None and each.total is not None
-    )  # room for the label of the last one
+    # Room for the label of the last one.
+    widest = max(each.point for each in price.guarantees if each.point is not None and each.total is not None)
     x = alt.X(
         "C:Q",
         scale=alt.Scale(type="log", domain=[float(price.points[0]), 3 * widest], nice=False),
