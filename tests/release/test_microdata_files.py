@@ -151,7 +151,7 @@ def test_the_card_has_the_shape_of_a_registry_entry(budget: dict[str, object], t
     pure = "delta" not in budget
     assert card["deployment"]["dp_flavor"]["name"] == ("Pure DP" if pure else "Zero-concentrated DP")
     assert set(card["deployment"]["privacy_loss"]["privacy_parameters"]) == (
-        {"epsilon"} if pure else {"epsilon", "rho"}
+        {"epsilon"} if pure else {"epsilon", "delta", "rho"}
     )
     assert "TEST NOISE" in card["deployment"]["product"]["description"]
     assert card["deployment"]["product"]["data_curators"] == ["to be said by the publisher"]

@@ -256,6 +256,7 @@ def make_microdata(
                 design.questions[0].neighbours,
                 design.fingerprint,
                 not holdings.randomness.kernel,
+                holdings.ledger.budget.delta,
             ).to_bytes()
 
         return noise.loss, release

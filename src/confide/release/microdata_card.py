@@ -49,9 +49,10 @@ def card_facts(made: "Microdata", report: "MicrodataReport", about: Mapping[str,
     said = {name: about.get(name, UNKNOWN) for name in ABOUT}
     name = about.get("name", f"Microdata of {measured.table}")
     pure = made.cost.rho is None
+    at = "" if pure else f"at δ = {float(measured.delta):.3g} "
     parameters: dict[str, float] = {"epsilon": float(made.cost.epsilon)}
     if made.cost.rho is not None:
-        parameters["rho"] = float(made.cost.rho)
+        parameters |= {"delta": float(measured.delta), "rho": float(made.cost.rho)}
     return {
         "url_slug": "-".join(re.findall(r"[a-z0-9]+", name.lower())) or "microdata",
         "status": "Draft",
@@ -85,8 +86,8 @@ def card_facts(made: "Microdata", report: "MicrodataReport", about: Mapping[str,
                 "privacy_unit_description": _unit_words(made),
                 "privacy_parameters": parameters,
                 "privacy_parameters_description": (
-                    f"{made.cost} for this release as a whole; other releases from the same data add to it, and the "
-                    "publisher's ledger holds their sum."
+                    f"{made.cost} {at}for this release as a whole; other releases from the same data add to it, and "
+                    "the publisher's ledger holds their sum."
                 ),
             },
             "model": {

@@ -48,6 +48,8 @@ class Measurements:
     neighbours: str
     design: str
     test_noise: bool
+    delta: Fraction = Fraction(0)
+    """The δ of the budget, at which the cost means ε; 0 for a pure budget."""
 
     @property
     def domain(self) -> Domain:
@@ -163,6 +165,7 @@ class Measurements:
             "neighbours": self.neighbours,
             "design": self.design,
             "test_noise": self.test_noise,
+            "delta": str(self.delta),
         }
 
     @classmethod
@@ -191,6 +194,7 @@ class Measurements:
             facts["neighbours"],
             facts["design"],
             facts["test_noise"],
+            Fraction(facts["delta"]),
         )
 
 
