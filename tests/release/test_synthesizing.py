@@ -129,6 +129,14 @@ def test_rows_without_a_declared_value_are_in_no_table() -> None:
         assert len(alone) == 2
 
 
+def test_an_empty_table_costs_and_looks_like_any_other() -> None:
+    empty = {"t": rows_frame()["t"].clear()}
+    with confide.testing.open(row_policy(), empty, seed=1) as session:
+        twin = session.synthesize(confide.marginals(2, ["g", "x"]), epsilon=1, rows=5)
+        assert len(twin) >= 1
+        assert spent(session) == PureDP(Fraction(1))
+
+
 @pytest.mark.parametrize(("rows", "factor"), [("private", 1), ("public", 2)])
 def test_replacing_a_row_pays_for_two_cells(rows: str, factor: int) -> None:
     """The noise of a marginal has L2² = 1 for add-remove, 2 for replace-one, and L1 = 1 or 2."""

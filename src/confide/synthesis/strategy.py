@@ -21,7 +21,7 @@ SELECTS: Final[tuple[str, ...]] = get_args(Select)
 ROWS: Final = 100
 MOST_CELLS: Final = 2**24
 """A marginal with more cells than this is not measured whole."""
-MOST_MEASURED: Final = 2**26
+MOST_MEASURED: Final = 2**25
 """All that is measured in one call has at most so many cells."""
 _TOO_NOISY: Final = 0.15
 """Where one cell of a closure has more Gaussian noise than this share of the rows, fewer tables are chosen instead."""

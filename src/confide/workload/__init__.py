@@ -4,6 +4,7 @@ from confide.workload.domain import Binned, Domain, Listed, domain_of
 from confide.workload.evaluation import Block, Tables, counting_answer, threshold_blocks, workload_blocks
 from confide.workload.features import Interest, draw, drifted, geometric, padded, uniform, zipf
 from confide.workload.future import FutureError, future_error, present_errors
+from confide.workload.places import places_of
 from confide.workload.tables import ExactTables, SparseCounts, tables_of
 from confide.workload.workload import (
     BoundWorkload,
@@ -44,6 +45,7 @@ __all__ = [
     "geometric",
     "marginals",
     "padded",
+    "places_of",
     "present_errors",
     "tables_of",
     "threshold_blocks",
