@@ -13,6 +13,7 @@ from confide.policy.place import has_password, without_password
             "postgresql://host/db?user=ann&password=s3cret&sslmode=require",
             "postgresql://host/db?user=ann&password=***&sslmode=require",
         ),
+        ("postgresql://host/db?sslpassword=s3cret", "postgresql://host/db?sslpassword=***"),
         ("postgresql://ann@host/db", "postgresql://ann@host/db"),
         ("postgresql://host:5432/db", "postgresql://host:5432/db"),
         ("people.duckdb", "people.duckdb"),
