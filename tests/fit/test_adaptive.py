@@ -34,7 +34,7 @@ LAPLACE = DiscreteLaplace(Fraction(8))
 GAUSS = DiscreteGaussian(Fraction(16))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
 def test_it_succeeds_on_everything(problem: Problem) -> None:
     found = adaptive(problem)

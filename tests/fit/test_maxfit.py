@@ -10,7 +10,7 @@ from tests.fit import oracle
 from tests.fit.strategies import problems
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
 def test_the_largest_residual_is_the_least_and_the_squares_are_next(problem: Problem) -> None:
     fit = maxfit(problem)

@@ -8,7 +8,7 @@ from tests.fit import oracle
 from tests.fit.strategies import problems
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
 def test_no_table_fits_better(problem: Problem) -> None:
     fit = nnls(problem)
@@ -20,7 +20,7 @@ def test_no_table_fits_better(problem: Problem) -> None:
     assert oracle.value(problem, fit.cells) <= best + 1e-6 * max(1.0, best)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(public=False))
 def test_optimality_conditions_hold(problem: Problem) -> None:
     """The gradient is not negative anywhere, and zero wherever a cell is positive.
@@ -39,7 +39,7 @@ def test_optimality_conditions_hold(problem: Problem) -> None:
     assert (gradient[filled] <= np.maximum(slope[filled], distance**2 / fit.cells[filled])).all()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(only_marginals=True))
 def test_the_certificate_is_small(problem: Problem) -> None:
     fit = nnls(problem)

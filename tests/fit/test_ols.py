@@ -24,7 +24,7 @@ def dense(problem: Problem) -> np.ndarray:
     return np.asarray(particular + free @ moved)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
 def test_fitted_answers_are_those_of_dense_algebra(problem: Problem) -> None:
     rows, answers, _ = oracle.stacked(problem)
@@ -32,7 +32,7 @@ def test_fitted_answers_are_those_of_dense_algebra(problem: Problem) -> None:
     assert rows @ ols(problem).cells == pytest.approx(rows @ dense(problem), abs=1e-6 * scale)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(only_marginals=True, public=False))
 def test_the_closed_form_is_the_least_table(problem: Problem) -> None:
     assert ols(problem).cells == pytest.approx(dense(problem), abs=1e-8 * (1 + np.abs(dense(problem)).max()))

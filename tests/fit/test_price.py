@@ -52,7 +52,7 @@ def test_cutting_at_zero_respects_the_bound_under_concentrated_privacy(d: int, r
     assert found.least_point_error(total) <= point + 1e-9
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.integers(2, 10**6), st.floats(0.01, 3.0), st.floats(0.0, 100.0))
 def test_the_curve_falls_and_its_inverse_inverts_it(d: int, epsilon: float, point: float) -> None:
     found = price(d, epsilon=epsilon)
