@@ -77,5 +77,5 @@ def test_a_policy_that_fits_its_data_and_one_that_does_not(tmp_path: Path) -> No
     check_source(Policy.parse_text(text, base=tmp_path))
     with pytest.raises(SourceError, match="y"):
         check_source(Policy.parse_text(text.replace("{x:", "{y:"), base=tmp_path))
-    with pytest.raises(SourceError, match="oracle:// is not known"):
+    with pytest.raises(SourceError, match="oracle is not known"):
         check_source(Policy.parse_text(text.replace("{t: t.csv}", "oracle://somewhere/x")))
