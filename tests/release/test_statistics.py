@@ -17,6 +17,7 @@ from confide.policy import load
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query import bind
+from confide.release import open_for_tests
 from confide.release.session import Session
 from tests.release.samples import APPROXIMATE, PURE, frames, policy, row_policy, rows_frame
 
@@ -122,9 +123,9 @@ def test_wrong_questions_say_what_to_write(people: Session, sql: str, options: d
     assert people.budget.spent == 0
 
 
-def test_empty_and_unknown_groups_have_the_domain_and_say_so(tmp_path: Path) -> None:
+def test_empty_and_unknown_groups_have_the_domain_and_say_so() -> None:
     data = {"t": rows_frame(400)["t"].with_columns(x=pl.when(pl.col("g") == "b").then(None).otherwise(pl.col("x")))}
-    session = confide.open(row_policy(), data, tmp_path / "l")
+    session = open_for_tests(row_policy(), data, seed=1)
     answer = session.sql("SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", epsilon=5)
     rows = answer.to_dicts()
     assert (rows[0]["m_low"], rows[0]["m_high"]) != (-10, 30)
