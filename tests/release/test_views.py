@@ -81,7 +81,7 @@ def test_a_view_of_rows_is_answered_by_residuals():
 def test_views_that_are_refused(keys, name, sql, words):
     with pytest.raises(QueryError, match=words):
         keys.view(name, sql)
-    assert not keys._views
+    assert not keys._questions.views
 
 
 @pytest.mark.parametrize("at_most", [{"rows": 0}, {"row": 3}, {"rows": 2, "groups": 3}, {"rows": True}, {}])

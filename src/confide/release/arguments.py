@@ -1,6 +1,7 @@
-"""Arguments that many calls take: how much may be spent, and how sure the interval must be."""
+"""Arguments that many calls take, read exactly: ε, confidence, shares and bounds."""
 
 import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from confide.errors import ParameterError
@@ -26,3 +27,22 @@ def pure_share(budget: Budget, epsilon: Fraction) -> tuple[PureDP | ZCDP, Fracti
     """What a call of ε costs, and the ε of a pure mechanism that costs no more: √(2ρ) where ρ is added up."""
     loss = budget.cost(epsilon)
     return loss, loss.epsilon if isinstance(loss, PureDP) else root(2 * loss.rho)
+
+
+def exact_split(split: Mapping[str, object] | None) -> dict[str, Fraction]:
+    """How a call's ε is shared among its columns."""
+    return {name: parse_amount(share, f"split[{name}]") for name, share in (split or {}).items()}
+
+
+def exact_bounds(bounds: Mapping[str, Sequence[object]] | None) -> dict[str, tuple[Fraction, Fraction]]:
+    """The ends that a caller gives to columns of an inner query."""
+    result = {}
+    for name, ends in (bounds or {}).items():
+        try:
+            low, high = (Fraction(str(end)) for end in ends)
+        except (TypeError, ValueError, ZeroDivisionError):
+            raise ParameterError(f"bounds[{name!r}] must be two numbers, [low, high]; got {ends!r}") from None
+        if low >= high or max(abs(low), abs(high)) > 2**62:
+            raise ParameterError(f"bounds[{name!r}] must be [low, high] with low below high; got {ends!r}")
+        result[name] = (low, high)
+    return result

@@ -1,32 +1,26 @@
-"""The one place where data, noise and budget meet. Charge before read; answer stored before it is sent."""
+"""What a person holds: a policy's data, open for questions. Each call checks little and hands on to its own module."""
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from confide.engine import Engine
-from confide.errors import LedgerError, ParameterError, QueryError
+from confide.errors import LedgerError, ParameterError
 from confide.ledger import Ledger
-from confide.mechanism import KernelRandomness, Measurement, Randomness
+from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
-from confide.privacy.amount import parse_amount, show
-from confide.privacy.charge import Charge
-from confide.privacy.loss import PrivacyLoss
-from confide.query import Question, bind
+from confide.query import Question
 from confide.query.conjunction import Conjunction
-from confide.query.view import View, expanded, with_bounds
-from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
-from confide.release.arguments import confidence_level, exact_epsilon
-from confide.release.cost import BudgetState, Cost, budget_state
-from confide.release.holdings import Holdings, Release
+from confide.release.arguments import confidence_level, exact_bounds, exact_epsilon, exact_split
+from confide.release.asking import answer_question, plan_question
+from confide.release.cost import BudgetState, budget_state
+from confide.release.holdings import Holdings
 from confide.release.join_plan import plan_join
-from confide.release.joins import answer_join, join_instead, request_join, sampled, wants_join
-from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
-from confide.release.statistics import measure_statistic
-from confide.release.table import Table
+from confide.release.joins import answer_join, request_join
+from confide.release.plan import Plan, Within
+from confide.release.questions import Questions
 from confide.release.views import DeclaredView, open_view
 
 if TYPE_CHECKING:
@@ -39,8 +33,6 @@ if TYPE_CHECKING:
     from confide.release.verdict import Verdict, Verdicts
     from confide.synthesis.rap import Tell
     from confide.workload import Workload
-
-_MOST_QUESTIONS = 100
 
 
 class Session:
@@ -58,9 +50,7 @@ class Session:
         self.policy = policy
         self.analyst = analyst
         self.ledger_path = ledger_path
-        # What is planned is usually asked next, and public facts do not change while a session is open.
-        self._questions: dict[tuple[str, str, str, str], Question] = {}
-        self._views: dict[str, View] = {}
+        self._questions = Questions()
         source = randomness if randomness is not None else KernelRandomness()
         if not source.kernel and ledger.durable:
             raise LedgerError("test noise protects nobody, so it never charges a durable ledger; use confide.testing")
@@ -89,38 +79,13 @@ class Session:
         """
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
-        bound = self._bind_any(sql, bounds, dialect, mechanism)
-        if isinstance(bound, Conjunction):
-            return plan_join(
-                self._holdings, bound, epsilon, within, confidence, mechanism, _split(split), _bounds(bounds)
-            )
-        question = bound
+        question = self._questions.read(self._holdings, sql, bounds, dialect, mechanism)
+        shares = exact_split(split)
+        if isinstance(question, Conjunction):
+            limits = exact_bounds(bounds)
+            return plan_join(self._holdings, question, epsilon, within, confidence, mechanism, shares, limits)
         level = confidence_level(confidence)
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-            raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
-        predicted = forecast(question, self.policy, level, _split(split), rows, self._holdings.ledger.budget)
-        notes = list(predicted.notes)
-        if within is not None:
-            exact = predicted.smallest_epsilon(within)
-            notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
-        elif epsilon is not None:
-            exact = exact_epsilon(epsilon)
-        else:
-            exact = self._holdings.ledger.budget.epsilon / 10
-            notes.append("no epsilon was given: a tenth of the whole budget is shown")
-        columns, allocation = predicted.at(exact)
-        return Plan(
-            columns=columns,
-            epsilon=float(exact),
-            cost=Cost.of(exact, allocation.loss),
-            confidence=level,
-            groups=group_count(question),
-            unit=question.unit,
-            neighbours=question.neighbours,
-            affordable=self._holdings.affordable(allocation.loss),
-            budget=self.budget,
-            notes=tuple(notes),
-        )
+        return plan_question(self._holdings, question, epsilon, within, level, shares, rows)
 
     @property
     def budget(self) -> BudgetState:
@@ -141,62 +106,14 @@ class Session:
         dialect: str = "duckdb",
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
-        bound = self._bind_any(sql, bounds, dialect, mechanism)
-        if isinstance(bound, Conjunction):
-            limits, parts = _bounds(bounds), _split(split)
-            request = request_join(self._holdings, bound, epsilon, confidence, mechanism, parts, limits)
+        question = self._questions.read(self._holdings, sql, bounds, dialect, mechanism)
+        shares = exact_split(split)
+        if isinstance(question, Conjunction):
+            limits = exact_bounds(bounds)
+            request = request_join(self._holdings, question, epsilon, confidence, mechanism, shares, limits)
             return answer_join(self._holdings, request, sql)
-        question = bound
-        exact, level, shares = exact_epsilon(epsilon), confidence_level(confidence), _split(split)
-        key = self._key(question, exact, level, shares)
-
-        def prepare() -> tuple[PrivacyLoss, Release]:
-            ledger = self._holdings.ledger
-            expected = expected_rows(question, self.policy)
-            allocation = allocate(question, ledger.budget, exact, level, shares, expected)
-
-            def release(charge: Charge) -> bytes:
-                cells = self._holdings.engine.evaluate(question.summary, charge, ledger.secret)
-                return self._release(question, cells, allocation, exact, level).to_bytes()
-
-            return allocation.loss, release
-
-        return Answer.from_bytes(self._holdings.once(key, f"sql: {sql.strip()}", prepare))
-
-    def _release(
-        self, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
-    ) -> Answer:
-        """Noise on every measure, then arithmetic on what came out."""
-        keys, cells, tallies = exact.keys, exact.cells, exact.tallies
-        notes: list[str] = []
-        if allocation.keys is not None:
-            assert question.threshold is not None
-            units = _combine(question.threshold.terms, cells)
-            shown = allocation.keys.release(units, self._holdings.randomness).places
-            keys = tuple(keys[place] for place in shown)
-            cells = tuple(cell[shown] for cell in cells)
-            tallies = tuple(tuple(groups[place] for place in shown) for groups in tallies)
-            notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
-        measurements: list[Measurement] = [
-            mechanism.measure(_combine(measure.terms, cells), self._holdings.randomness)
-            for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
-        ]
-        names = [mechanism.name for mechanism in allocation.mechanisms]
-        statistics = [
-            (plan, measure_statistic(plan, statistic, tallies[statistic.tally], self._holdings.randomness))
-            for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
-        ]
-        table = Table(question, keys, measurements, names, confidence, statistics)
-        return Answer(
-            columns=table.columns(),
-            confidence=confidence,
-            cost=Cost.of(epsilon, allocation.loss),
-            unit=question.unit,
-            neighbours=question.neighbours,
-            question=question.fingerprint,
-            notes=tuple(notes),
-            test_noise=not self._holdings.randomness.kernel,
-        )
+        level = confidence_level(confidence)
+        return answer_question(self._holdings, question, sql, exact_epsilon(epsilon), level, shares)
 
     def view(
         self, name: str, sql: str, *, at_most: Mapping[str, int] | None = None, dialect: str = "duckdb"
@@ -204,12 +121,12 @@ class Session:
         """Declare a join once, to ask it like a table. Free. `at_most`: what one unit may have in it, {"rows": 20}."""
         return open_view(
             self.policy,
-            self._views,
+            self._questions.views,
             name,
             sql,
             at_most,
             dialect,
-            lambda text: self._bind_any(text, None, dialect, "auto"),
+            lambda text: self._questions.read(self._holdings, text, None, dialect, "auto"),
         )
 
     def graph(
@@ -357,52 +274,7 @@ class Session:
     def _binder(
         self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None
     ) -> Callable[[str, str], Question]:
-        return lambda text, mechanism: self._bind(text, bounds, dialect, mechanism)
-
-    def _bind_any(
-        self, sql: str, bounds: Mapping[str, Sequence[object]] | None, dialect: str, mechanism: Mapping[str, str] | str
-    ) -> Question | Conjunction:
-        """A question whose bounds are known beforehand, else one over a join whose mechanism finds them."""
-        found = expanded(sql, self._views, dialect) if self._views and isinstance(sql, str) else None
-        policy = self.policy if found is None else with_bounds(self.policy, found[1])
-        if found is not None:
-            sql, dialect = found[0], "duckdb"
-        if mechanism == "sample":
-            mechanism = sampled(policy)
-        if wants_join(sql, self.policy, mechanism, dialect):
-            return join_instead(self._holdings, sql, dialect, mechanism, None)
-        try:
-            if found is not None:
-                return bind(sql, policy, self._holdings.engine, _bounds(bounds), dialect, mechanism)
-            return self._bind(sql, bounds, dialect, mechanism)
-        except QueryError as refusal:
-            return join_instead(self._holdings, sql, dialect, mechanism, refusal)
-
-    # --- pieces -------------------------------------------------------------------------------------------------------
-
-    def _bind(
-        self,
-        sql: str,
-        bounds: Mapping[str, Sequence[object]] | None,
-        dialect: str,
-        mechanism: Mapping[str, str] | str = "auto",
-    ) -> Question:
-        if not isinstance(mechanism, str) and not isinstance(mechanism, Mapping):
-            raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
-        limits = _bounds(bounds)
-        if type(sql) is not str:
-            return bind(sql, self.policy, self._holdings.engine, limits, dialect, mechanism)
-        key = (sql, dialect, repr(sorted(limits.items())), mechanism if isinstance(mechanism, str) else repr(mechanism))
-        if key not in self._questions:
-            question = bind(sql, self.policy, self._holdings.engine, limits, dialect, mechanism)
-            if len(self._questions) >= _MOST_QUESTIONS:
-                self._questions.clear()
-            self._questions[key] = question
-        return self._questions[key]
-
-    def _key(self, question: Question, epsilon: Fraction, confidence: float, split: Mapping[str, Fraction]) -> str:
-        shares = repr(sorted((name, str(share)) for name, share in split.items()))
-        return self._holdings.key("sql", question.fingerprint, str(epsilon), repr(confidence), shares)
+        return lambda text, mechanism: self._questions.read_bounded(self._holdings, text, bounds, dialect, mechanism)
 
     def close(self) -> None:
         self._holdings.engine.close()
@@ -415,27 +287,3 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _combine(terms: tuple[tuple[int, int], ...], cells: Sequence[Any]) -> Any:
-    """Σ coefficient × cell, exactly: in Python's integers where 64 bits might not hold it."""
-    if len(terms) == 1 and terms[0][0] == 1:
-        return cells[terms[0][1]]
-    return sum(cells[cell].astype(object) * coefficient for coefficient, cell in terms)
-
-
-def _split(split: Mapping[str, object] | None) -> dict[str, Fraction]:
-    return {name: parse_amount(share, f"split[{name}]") for name, share in (split or {}).items()}
-
-
-def _bounds(bounds: Mapping[str, Sequence[object]] | None) -> dict[str, tuple[Fraction, Fraction]]:
-    result = {}
-    for name, ends in (bounds or {}).items():
-        try:
-            low, high = (Fraction(str(end)) for end in ends)
-        except (TypeError, ValueError, ZeroDivisionError):
-            raise ParameterError(f"bounds[{name!r}] must be two numbers, [low, high]; got {ends!r}") from None
-        if low >= high or max(abs(low), abs(high)) > 2**62:
-            raise ParameterError(f"bounds[{name!r}] must be [low, high] with low below high; got {ends!r}")
-        result[name] = (low, high)
-    return result

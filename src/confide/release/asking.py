@@ -1,0 +1,125 @@
+"""A question planned, and answered: charge before read, noise on every measure, then arithmetic on what came out."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.privacy.amount import show
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+from confide.query import Question
+from confide.release.allocation import Allocation, allocate
+from confide.release.answer import Answer
+from confide.release.arguments import exact_epsilon
+from confide.release.cost import Cost, budget_state
+from confide.release.holdings import Holdings, Release
+from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
+from confide.release.statistics import measure_statistic
+from confide.release.table import Table
+
+
+def plan_question(
+    holdings: Holdings,
+    question: Question,
+    epsilon: object,
+    within: Within | None,
+    confidence: float,
+    shares: Mapping[str, Fraction],
+    rows: int | None,
+) -> Plan:
+    """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
+    budget = holdings.ledger.budget
+    predicted = forecast(question, holdings.policy, confidence, shares, rows, budget)
+    notes = list(predicted.notes)
+    if within is not None:
+        exact = predicted.smallest_epsilon(within)
+        notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
+    elif epsilon is not None:
+        exact = exact_epsilon(epsilon)
+    else:
+        exact = budget.epsilon / 10
+        notes.append("no epsilon was given: a tenth of the whole budget is shown")
+    columns, allocation = predicted.at(exact)
+    return Plan(
+        columns=columns,
+        epsilon=float(exact),
+        cost=Cost.of(exact, allocation.loss),
+        confidence=confidence,
+        groups=group_count(question),
+        unit=question.unit,
+        neighbours=question.neighbours,
+        affordable=holdings.affordable(allocation.loss),
+        budget=budget_state(holdings.ledger, holdings.analyst),
+        notes=tuple(notes),
+    )
+
+
+def answer_question(
+    holdings: Holdings,
+    question: Question,
+    sql: str,
+    epsilon: Fraction,
+    confidence: float,
+    shares: Mapping[str, Fraction],
+) -> Answer:
+    """The answer of a question at ε, charged once."""
+    split = repr(sorted((name, str(share)) for name, share in shares.items()))
+    key = holdings.key("sql", question.fingerprint, str(epsilon), repr(confidence), split)
+
+    def prepare() -> tuple[PrivacyLoss, Release]:
+        ledger = holdings.ledger
+        expected = expected_rows(question, holdings.policy)
+        allocation = allocate(question, ledger.budget, epsilon, confidence, shares, expected)
+
+        def release(charge: Charge) -> bytes:
+            exact = holdings.engine.evaluate(question.summary, charge, ledger.secret)
+            return _release(holdings, question, exact, allocation, epsilon, confidence).to_bytes()
+
+        return allocation.loss, release
+
+    return Answer.from_bytes(holdings.once(key, f"sql: {sql.strip()}", prepare))
+
+
+def _release(
+    holdings: Holdings, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
+) -> Answer:
+    keys, cells, tallies = exact.keys, exact.cells, exact.tallies
+    source = holdings.randomness
+    notes: list[str] = []
+    if allocation.keys is not None:
+        assert question.threshold is not None
+        shown = allocation.keys.release(_combine(question.threshold.terms, cells), source).places
+        keys = tuple(keys[place] for place in shown)
+        cells = tuple(cell[shown] for cell in cells)
+        tallies = tuple(tuple(groups[place] for place in shown) for groups in tallies)
+        notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
+    measurements = [
+        mechanism.measure(_combine(measure.terms, cells), source)
+        for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
+    ]
+    names = [mechanism.name for mechanism in allocation.mechanisms]
+    statistics = [
+        (plan, measure_statistic(plan, statistic, tallies[statistic.tally], source))
+        for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
+    ]
+    table = Table(question, keys, measurements, names, confidence, statistics)
+    return Answer(
+        columns=table.columns(),
+        confidence=confidence,
+        cost=Cost.of(epsilon, allocation.loss),
+        unit=question.unit,
+        neighbours=question.neighbours,
+        question=question.fingerprint,
+        notes=tuple(notes),
+        test_noise=not source.kernel,
+    )
+
+
+def _combine(terms: tuple[tuple[int, int], ...], cells: Sequence[Any]) -> Any:
+    """Σ coefficient × cell, exactly: in Python's integers where 64 bits might not hold it."""
+    if len(terms) == 1 and terms[0][0] == 1:
+        return cells[terms[0][1]]
+    return sum(cells[cell].astype(object) * coefficient for coefficient, cell in terms)
