@@ -273,6 +273,28 @@ def test_ctrl_c_at_any_moment_loses_nothing(run: Run, policy: Path, delay: float
     assert json.loads(again.stdout)["budget"]["spent"] == 0.5
 
 
+def test_ctrl_c_that_a_library_turned_into_its_own_error_is_still_ctrl_c(policy: Path) -> None:
+    """Python itself does so: what is raised while a class is being made arrives as a RuntimeError."""
+    loading = (
+        "import os, signal, sys; from confide.cli import main\n"
+        "class Loading:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'confide.cli.app':\n"
+        "            try: os.kill(os.getpid(), signal.SIGINT); signal.pause()\n"
+        "            except KeyboardInterrupt as error: raise RuntimeError('in the middle of loading') from error\n"
+        "sys.meta_path.insert(0, Loading()); main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", loading, "check", str(policy)],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, f"{INTERRUPTED}\n")
+
+
 def test_ctrl_c_ends_a_long_question_at_once(run: Run, policy: Path, tmp_path: Path) -> None:
     """A statement that would take hours is stopped in its middle; the question is then answered for the same charge."""
     script = tmp_path / "long.py"

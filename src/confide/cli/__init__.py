@@ -26,6 +26,10 @@ def main() -> None:
         if end.code == STOPPED:
             _stop()
         raise
+    except Exception:
+        if interrupted():
+            _stop()
+        raise
 
 
 def interrupted() -> bool:
