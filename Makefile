@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+DEMO   := $(VENV)/.installed
+STAMP  := $(VENV)/.installed-for-tests
 WORKERS ?= 2
 
 .PHONY: help demo servers test check format audit bench bench-peers clean
@@ -14,13 +15,15 @@ help:
 	@echo "make audit        long statistical audits and soak runs"
 	@echo "make bench        benchmarks, beside their bars; make bench-peers first, to compare with other tools"
 
-$(STAMP): pyproject.toml constraints.txt
+$(DEMO) $(STAMP): pyproject.toml constraints.txt
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (a minute or two, once)"
-	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
+	@echo "installing into $(VENV) ($(if $(EXTRAS),some minutes,a minute), once)"
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".$(EXTRAS)"
 	@touch $@
 
-demo: $(STAMP)
+$(STAMP): EXTRAS := [test]
+
+demo: $(DEMO)
 	@$(RUN)/confide demo
 
 # What some tests run against: installed if it may be, otherwise those tests are skipped.
