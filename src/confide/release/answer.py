@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from confide.release import chart, rendering
 from confide.release.cost import Cost
+from confide.release.frames import as_pandas, as_polars
 
 if TYPE_CHECKING:
     import pandas
@@ -113,15 +114,10 @@ class Answer:
         return pa.table(arrays)
 
     def to_polars(self) -> "polars.DataFrame":
-        import polars as pl  # noqa: PLC0415  optional
-
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return as_polars(self.to_arrow())
 
     def to_pandas(self) -> "pandas.DataFrame":
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return as_pandas(self.to_arrow())
 
     def to_json(self) -> str:
         """The rows and what they mean, as one JSON object; an infinite end is null."""

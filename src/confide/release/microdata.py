@@ -23,6 +23,7 @@ from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
 from confide.release.answer import Answer
 from confide.release.cost import Cost
+from confide.release.frames import as_pandas, as_polars
 from confide.release.holdings import Holdings, Release
 from confide.release.microdata_design import (
     Design,
@@ -36,7 +37,7 @@ from confide.release.microdata_design import (
     weights_of,
 )
 from confide.release.microdata_facts import known_answer, public_of, query_of, stated_of
-from confide.release.microdata_frames import Records, as_polars, fitted_table
+from confide.release.microdata_frames import Records, fitted_table
 from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_if_useless
 from confide.release.microdata_store import Measurements, NoisyMarginal
 
@@ -131,8 +132,7 @@ class Microdata:
         return as_polars(self.to_arrow())
 
     def to_pandas(self) -> "pandas.DataFrame":
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return as_pandas(self.to_arrow())
 
     def records(self, keep: Sequence[object] | None = None) -> Records:
         """Whole records near the fitted table, which keep the totals of some marginals, the first before the later.

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confide.fit import Fit, Rounded
+from confide.release.frames import as_pandas, as_polars
 from confide.release.microdata_design import Attribute, Marginal, show_marginal
 from confide.release.microdata_store import Measurements, NoisyMarginal
 
@@ -54,8 +55,7 @@ class Records:
         return as_polars(self.to_arrow())
 
     def to_pandas(self) -> "pandas.DataFrame":
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return as_pandas(self.to_arrow())
 
     def __str__(self) -> str:
         kept = [show_marginal(name) for name, whole in self.kept.items() if whole]
@@ -101,14 +101,6 @@ def cells_of(measured: Measurements, table: pa.Table) -> NDArray[np.float64]:
     cells = np.zeros(domain.cells)
     cells[flat] = table[measured.free_name("weight")].to_numpy()
     return cells
-
-
-def as_polars(table: pa.Table) -> "polars.DataFrame":
-    import polars as pl  # noqa: PLC0415  optional
-
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _columns(attributes: Sequence[Attribute], places: NDArray[Any]) -> dict[str, pa.Array]:

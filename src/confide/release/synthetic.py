@@ -17,6 +17,7 @@ from confide.errors import ParameterError, SourceError
 from confide.policy import Policy, RowUnit, Table
 from confide.privacy.budget import Budget
 from confide.release.cost import Cost
+from confide.release.frames import as_pandas, as_polars
 from confide.release.records import drawn_places, records
 from confide.release.workload_sql import answer_counts, count_question, read_parts
 from confide.synthesis.relaxed import RelaxedTable
@@ -80,15 +81,10 @@ class Synthetic:
         return records(self.table, self.domain, drawn_places(self.relaxed, len(self), generator), generator)
 
     def to_polars(self) -> "polars.DataFrame":
-        import polars as pl  # noqa: PLC0415  optional
-
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return as_polars(self.to_arrow())
 
     def to_pandas(self) -> "pandas.DataFrame":
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return as_pandas(self.to_arrow())
 
     def to_parquet(self, path: str | os.PathLike[str], n: int | None = None) -> Path:
         """Write records as a Parquet file; where it is."""
