@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.engine.protocol import Counts, Exact, KeyValue
 from confide.engine.running import Columns
@@ -48,19 +49,26 @@ def _open(rows: Rows, summary: Summary) -> Exact:
 
 
 def arrange_tally(
-    columns: Columns, summary: Summary, keys: tuple[tuple[KeyValue, ...], ...] | None
+    columns: Columns,
+    summary: Summary,
+    keys: tuple[tuple[KeyValue, ...], ...] | None,
+    sums: NDArray[Any] | None = None,
 ) -> tuple[Counts, ...]:
     """One tally for every group of a result, in its order; groups without values have an empty one.
 
-    Rows come ordered by their keys, so a group is a run of rows, and its key is looked at once.
+    Under keys, rows come ordered by them, so a group is a run of rows, and its key is looked at once.
     """
-    values, counts = (np.asarray(columns[name]).astype(np.int64) for name in ("t", "n"))
+    values, counts = (np.asarray(columns[name]).astype(np.int64, copy=False) for name in ("t", "n"))
+    parts: Counts = (values, counts) if sums is None else (values, counts, sums)
+    if not summary.keys:  # sorted here, which is faster than there
+        order = np.argsort(values)
+        return (tuple(part[order] for part in parts),)
     named = [columns[f"k{place}"] for place in range(len(summary.keys))]
     starts = _run_starts(named, len(values))
     places = [_places(key) for key in summary.keys]
     sizes = [size or 0 for size in map(key_size, summary.keys)]
     known = None if keys is None else {key: place for place, key in enumerate(keys)}
-    empty = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    empty: Counts = tuple(part[:0] for part in parts)
     result = [empty] * (prod(sizes) if keys is None else len(keys))
     for start, end in pairwise([*starts, len(values)]):
         key = tuple(
@@ -69,7 +77,7 @@ def arrange_tally(
         )
         group = known.get(key) if known is not None else _position(key, sizes)
         if group is not None:
-            result[group] = (values[start:end], counts[start:end])
+            result[group] = tuple(part[start:end] for part in parts)
     return tuple(result)
 
 
@@ -111,6 +119,6 @@ def _places(key: Key) -> Mapping[KeyValue, int] | None:
 
 
 def _integers(values: list[int]) -> Any:
-    if all(-(2**62) < value < 2**62 for value in values):
+    if not values or (min(values) > -(2**62) and max(values) < 2**62):
         return np.array(values, dtype=np.int64)
     return np.array([int(value) for value in values], dtype=np.object_)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from confide.engine.bounding import Bounded, bounded_rows
+from confide.engine.gridding import gridded_rows, sum_columns
 from confide.engine.row_sql import RowWriter, Storages
 from confide.engine.syntax import NARROW, among, case, cast, clamped, name, select
 from confide.policy import Date, Number, Unbounded
@@ -48,15 +49,18 @@ class SummaryWriter:
         return f"SELECT {shown} FROM ({rows}) AS r{self._grouping()}"
 
     def tally_statement(self, tally: Tally, bounding: bool = True) -> str:
-        """SELECT key places or values, a value, and how many of the kept rows have it, in order."""
+        """SELECT key places or values, a value, and how many of the kept rows have it; in order if there are keys."""
         # In 64 bits whatever it was computed in: arrays of the database know no wider integers.
         value = cast(self._input(Cell("known", tally.subject, tally.where)), "BIGINT")
-        rows = self._kept([("t", value)], bounding)
+        rows = self._kept([("t" if tally.grid is None else "x", value)], bounding)
+        if tally.grid is not None:
+            rows = gridded_rows(rows, self._aliases, tally.grid)
         grouped = ", ".join([*self._aliases, "t"])
-        counted = f"SELECT {grouped}, COUNT(*) AS n FROM ({rows}) AS r WHERE t IS NOT NULL GROUP BY {grouped}"
+        shown = ", ".join([grouped, "COUNT(*) AS n", *(sum_columns() if tally.sums else ())])
+        counted = f"SELECT {shown} FROM ({rows}) AS r WHERE t IS NOT NULL GROUP BY {grouped}"
         domains = [_domain(key, f"k{place}") for place, key in enumerate(self._summary.keys)]
         kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
-        return f"{counted}{kept} ORDER BY {grouped}"
+        return f"{counted}{kept} ORDER BY {grouped}" if self._aliases else counted
 
     def unbounded_rows(self, inputs: list[tuple[str, str]]) -> str:
         """The rows that count, without bounds on what a unit has, with their keys and inputs."""

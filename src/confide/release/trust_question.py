@@ -22,6 +22,7 @@ from confide.query.tree import (
     BinnedKey,
     Cell,
     Choice,
+    Combined,
     Compare,
     Constant,
     Join,
@@ -269,13 +270,14 @@ def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:
 def _by_bin(asked: Asked, edges: tuple[int, ...], evaluate: Evaluate) -> Buckets:
     """Buckets from bins that they are made of: values up to w one by one, those above in bins (kw, (k+1)w].
 
-    A comparison and a division find a bin, where a bucket takes several comparisons. w is a power of two, as edges are.
+    The smaller of two numbers and a division find a bin, where a bucket takes several comparisons. w is a power of two,
+    as edges are: ⌊min(wx, x + w² - 1) / w⌋ is x up to w, and ⌈x / w⌉ + w - 1 above.
     """
     number, width = asked.number, 1 << (edges[-1].bit_length() // 2)
     high = number.span.high
     single = Scaled(number, width, 0, Span(0, high * width))
     binned = Scaled(number, 1, width**2 - 1, Span(0, high + width**2))
-    place = Choice(((_compare(number, "<=", width), single),), binned, Span(0, max(high * width, high + width**2)))
+    place = Combined("least", single, binned, Span(0, high + width**2))
     count = width + edges[-1] // width + 1
     key = BinnedKey("bucket", place, 0, width, count, "number")
     cells = Cell("total", number, asked.where), Cell("known", number, asked.where)

@@ -19,6 +19,7 @@ from confide.trust.target import Target
 
 MISS: Final = 0.05  # β of the paper
 PARTS: Final = 31
+RESOLUTION: Final = 1 << 12  # a sum divided by its truncation is a multiple of this part of one
 HALVINGS: Final = 60
 
 
@@ -26,8 +27,9 @@ HALVINGS: Final = 60
 class Raced:
     """Releases whether the largest of L lowered, noised, truncated sums lies in the interval (R2T_sum).
 
-    Neighbours: add-remove, `rows` rows per unit; a row changes the sum of the values up to 2^j by at most 2^j, and has
-    one sign, so the parts of both signs get all of ε each. Loss: ε-DP, L Laplace mechanisms at ε/L (Dong et al. 2022).
+    Neighbours: add-remove, `rows` rows per unit; a row changes the sum of the values up to 2^j by at most 2^j, so by 1
+    in parts of 2^j, and has one sign, so the parts of both signs get all of ε each. Loss: ε-DP, L Laplace mechanisms at
+    ε/L (Dong et al. 2022).
     Deciders, equations 11 and 12, with L = ⌈log₂ GS⌉ rounded up. It underestimates, so it says no where it is unsure.
     """
 
@@ -58,19 +60,13 @@ class Raced:
         return Powers(self.edges)
 
     @property
-    def laws(self) -> tuple[DiscreteLaplace, ...]:
-        share = self.epsilon / len(self.edges)
-        return tuple(laplace_law(self.rows * edge, share) for edge in self.edges)
-
-    @property
-    def levels(self) -> list[tuple[DiscreteLaplace, int]]:
-        """The noise of each truncated sum, and by how much it is lowered."""
-        level = math.log(len(self.edges) / MISS)
-        return [(law, math.ceil(float(law.scale) * level)) for law in self.laws]
+    def law(self) -> DiscreteLaplace:
+        """Of every truncated sum, in parts of its truncation: one law for all, so that one call draws them."""
+        return laplace_law(self.rows * RESOLUTION, self.epsilon / len(self.edges))
 
     def chance(self, seen: Seen) -> float:
         assert isinstance(seen, Buckets)
-        first, last = float(self.target.first), float(self.target.last)
+        first, last = (float(end) for end in self._ends)
         if self.signs == (0,):
             first, last = -last, -first
         # Where both signs occur, the average over the estimate of the negative part.
@@ -82,23 +78,35 @@ class Raced:
 
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
         assert isinstance(seen, Buckets)
-        estimate, levels = np.zeros(count, dtype=object), self.levels
-        for sign in self.signs:
+        estimate = np.zeros(count, dtype=object)
+        noises = draw(self.law, (len(self.signs), len(self.edges), count), randomness)
+        for sign, noise in zip(self.signs, noises, strict=True):
             raced = np.zeros(count, dtype=object)
-            for total, (law, penalty) in zip(self._sums(seen, sign), levels, strict=True):
-                raced = np.maximum(raced, draw(law, count, randomness).astype(object) + (total - penalty))
+            for lowered, edge, own in zip(self._lowered(seen, sign), self.edges, noise, strict=True):
+                raced = np.maximum(raced, (own.astype(object) + lowered) * edge)
             estimate = estimate + raced if sign else estimate - raced
-        bits: Bits = np.asarray((estimate >= self.target.first) & (estimate <= self.target.last), dtype=bool)
+        first, last = self._ends
+        bits: Bits = np.asarray((estimate >= first) & (estimate <= last), dtype=bool)
         return bits
 
-    def _sums(self, seen: Buckets, sign: int) -> list[int]:
-        return [int(total) for total in np.cumsum(seen.sums[sign].astype(object))]
+    @property
+    def _ends(self) -> tuple[int, int]:
+        """The least and the largest estimate inside the interval, in parts of one."""
+        low, high = RESOLUTION * self.target.low, RESOLUTION * self.target.high
+        return math.floor(low) + 1, math.ceil(high) - 1
+
+    def _lowered(self, seen: Buckets, sign: int) -> list[int]:
+        """The truncated sums in parts of their truncations, rounded down, and lowered by what noise rarely exceeds."""
+        penalty = math.ceil(float(self.law.scale) * math.log(len(self.edges) / MISS))
+        sums = np.cumsum(seen.sums[sign].astype(object))
+        return [RESOLUTION * int(total) // edge - penalty for total, edge in zip(sums, self.edges, strict=True)]
 
     def _upto(self, seen: Buckets, most: Floats, sign: int) -> Floats:
-        """P(estimate <= most) for the part of one sign: every lowered sum is, and 0 is."""
+        """P(estimate <= most), in parts of one, for the part of one sign: every lowered sum is, and 0 is."""
         chance: Floats = np.where(most < 0, 0.0, 1.0)
-        for total, (law, penalty) in zip(self._sums(seen, sign), self.levels, strict=True):
-            chance *= 1 - law.tails(most - float(total - penalty))
+        law = self.law
+        for lowered, edge in zip(self._lowered(seen, sign), self.edges, strict=True):
+            chance *= 1 - law.tails(np.floor(most / edge) - float(lowered))
         return chance
 
     def _quantiles(self, seen: Buckets) -> Floats:

@@ -13,11 +13,10 @@ from confide.mechanism.tally import Buckets
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law, midpoints
 from confide.trust.facts import Facts, Prefer
-from confide.trust.race import powers_of_two
+from confide.trust.race import RESOLUTION, powers_of_two
 from confide.trust.reading import Powers, Reading, Seen
 from confide.trust.target import Target
 
-RESOLUTION: Final = 1 << 12  # a sum divided by its truncation is a multiple of this part of one
 KEPT: Final = Fraction(19, 20)  # θ of the paper: so many of the rows the truncation shall keep
 PARTS: Final = 61
 
@@ -86,24 +85,24 @@ class Sparse:
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
         counts, above, under = self._queries(seen)
         last = self._bounds(counts, randomness, count)
-        threshold = draw(self.law, count, randomness)
-        used = np.arange(len(self.edges))[np.newaxis, :] <= last[:, np.newaxis]
+        # One threshold, then as many queries for each end as there are truncations: one call draws them all.
+        size = len(self.edges)
+        drawn = draw(self.law, (1 + 2 * size, count), randomness)
+        threshold, used = drawn[0], np.arange(size)[:, np.newaxis] <= last
         first, second = (
-            ((np.array(margins, dtype=object)[np.newaxis, :] + self._noise(count, randomness)
-              >= threshold[:, np.newaxis]).astype(bool) & used).any(axis=1)
-            for margins in (above, under)
-        )  # fmt: skip
+            ((np.array(margins, dtype=object)[:, np.newaxis] + noise >= threshold).astype(bool) & used).any(axis=0)
+            for margins, noise in ((above, drawn[1 : size + 1]), (under, drawn[size + 1 :]))
+        )
         bits: Bits = ~first & second
         return bits
 
     def _bounds(self, counts: list[int], randomness: Randomness, runs: int) -> Any:
         """Algorithm 4: the first truncation that seems to keep θ of the rows, the largest if none does."""
-        noised = counts[-1] + draw(self.bound_law, runs, randomness)
-        threshold = draw(self.bound_law, runs, randomness)
-        queries = np.array(counts)[np.newaxis, :] + draw(self.bound_law, (runs, len(counts)), randomness)
+        drawn = draw(self.bound_law, (2 + len(counts), runs), randomness)
+        noised, threshold = counts[-1] + drawn[0], drawn[1]
         level = KEPT.numerator * noised + KEPT.denominator * threshold
-        tops = KEPT.denominator * queries >= level[:, np.newaxis]
-        return np.where(tops.any(axis=1), tops.argmax(axis=1), len(counts) - 1)
+        tops = KEPT.denominator * (np.array(counts)[:, np.newaxis] + drawn[2:]) >= level
+        return np.where(tops.any(axis=0), tops.argmax(axis=0), len(counts) - 1)
 
     def _queries(self, seen: Seen) -> tuple[list[int], list[int], list[int]]:
         """Counts up to each truncation, and the margins of the truncated sums, in parts of one, rounded down."""
@@ -115,9 +114,6 @@ class Sparse:
             for end in (self.target.high, self.target.low + 1)
         )
         return counts, above, under
-
-    def _noise(self, runs: int, randomness: Randomness) -> Any:
-        return draw(self.law, (runs, len(self.edges)), randomness)
 
 
 def _floor(value: Fraction) -> int:
