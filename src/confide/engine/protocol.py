@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from confide.query.tree import Summary
 from confide.workload.tables import ExactTables
 
 KeyValue = str | int | bool | None
-Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
+Counts = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Exact:
     Groups of declared keys are all there, in the order of the product of their domains, and `keys` is None. Groups of
     undeclared keys are those that exist, and `keys` names them; a declared or binned part of such a key is a place in
     its domain. Integers are Python's where they may pass 64 bits. `tallies[i][g]` are the distinct values of tally i in
-    group g, in increasing order, and how many rows have each.
+    group g, in increasing order, how many rows have each, and their sums if the tally asks for them.
     """
 
     cells: tuple[NDArray[np.int64] | NDArray[np.object_], ...]

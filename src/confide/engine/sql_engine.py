@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from confide.engine.arrange import arrange, arrange_tally
+from confide.engine.gridding import summed
 from confide.engine.protocol import Exact, Inquiry, Statements
 from confide.engine.public import infer_column, most_rows
 from confide.engine.row_sql import Storages
@@ -99,11 +100,12 @@ class SqlEngine(ABC):
         # Keys of undeclared domain always come with a cell that counts their units.
         rows = self._rows(writer.statement(bounding)) if summary.cells else []
         exact = arrange(rows, summary)
-        tallies = tuple(
-            arrange_tally(self._columns(writer.tally_statement(tally, bounding)), summary, exact.keys)
-            for tally in summary.tallies
-        )
-        return replace(exact, tallies=tallies)
+        tallies = []
+        for tally in summary.tallies:
+            columns = self._columns(writer.tally_statement(tally, bounding))
+            sums = summed(columns, tally.grid) if tally.sums and tally.grid is not None else None
+            tallies.append(arrange_tally(columns, summary, exact.keys, sums))
+        return replace(exact, tallies=tuple(tallies))
 
     def _bounded_anyway(self, summary: Summary) -> bool:
         """Whether no unit can have more rows than its bound: then bounding changes nothing and is left out."""

@@ -109,7 +109,7 @@ class FoundRange:
         centre = self._locate(tally, domain, shares[0], randomness) if centred else 0
         farthest = max(abs(domain[0] - centre), abs(domain[1] - centre))
         radius = self._radius(epsilon, miss, farthest).measure(tally, centre, randomness)
-        low, high = clip_range(centre, radius, domain)
+        low, high = tally.covered(*clip_range(centre, radius, domain))
         each = sensitivity(low - centre, high - centre, self.setting)
         return noised(tally.clipped(low, high), centre, each, shares[2], miss * (1 - RADIUS_MISS), randomness)
 

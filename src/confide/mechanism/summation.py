@@ -252,7 +252,10 @@ def centre_of(domain: Domain, centred: bool) -> int:
 
 
 def shifted(tally: Tally, centre: int) -> Tally:
-    return tally if centre == 0 else Tally(tally.values - centre, tally.counts)
+    if centre == 0:
+        return tally
+    sums = None if tally.sums is None else tally.sums - centre * tally.counts.astype(object)
+    return Tally(tally.values - centre, tally.counts, sums)
 
 
 def sensitivity(low: int, high: int, setting: Setting) -> int:

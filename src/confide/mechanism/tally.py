@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,25 @@ REACH: Final = 2**62 - 1
 """An unbounded domain ends here on both sides, so that it has fewer than 2^63 values."""
 
 
+class Cells(Protocol):
+    """Public intervals of values, each with a point in it."""
+
+    def cover(self, low: int, high: int) -> Domain:
+        """All values of the cells that an interval touches."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Distinct values in increasing order, each with the number of rows that have it."""
+    """Distinct values in increasing order, each with the number of rows that have it.
+
+    With `cells` a value is the point of a cell and stands for all values in it, of which `sums`, if they are there,
+    are the exact sums. A sum is cut at the ends of cells only: see `covered`.
+    """
 
     values: Integers
     counts: Integers
+    sums: NDArray[Any] | None = None
+    cells: Cells | None = None
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.counts.dtype != np.int64:
@@ -33,6 +46,8 @@ class Tally:
             raise ValueError("a tally has one count for each value")
         if np.any(self.values[1:] <= self.values[:-1]) or np.any(self.counts < 1):
             raise ValueError("the values of a tally increase, and each occurs at least once")
+        if self.sums is not None and self.sums.shape != self.values.shape:
+            raise ValueError("a tally has one sum for each value, or none")
 
     @classmethod
     def of(cls, values: Iterable[int]) -> "Tally":
@@ -51,7 +66,17 @@ class Tally:
         values, places = np.unique(np.clip(self.values, low, high), return_inverse=True)
         counts = np.zeros(len(values), dtype=np.int64)
         np.add.at(counts, places, self.counts)
-        return Tally(values, counts)
+        if self.sums is None:
+            return Tally(values, counts)
+        sums = np.zeros(len(values), dtype=object)
+        inside = (self.values >= low) & (self.values <= high)
+        ends = np.clip(self.values, low, high).astype(object) * self.counts.astype(object)
+        np.add.at(sums, places, np.where(inside, self.sums, ends))
+        return Tally(values, counts, sums, self.cells)
+
+    def covered(self, low: int, high: int) -> Domain:
+        """Where sums may be cut instead of at [low, high]: further out, at the ends of cells, if there are cells."""
+        return (low, high) if self.cells is None else self.cells.cover(low, high)
 
     def mirrored(self) -> "Tally":
         """With every value negated. A lower end of the mirrored data is an upper end of the data."""
@@ -72,7 +97,7 @@ class Tally:
         return found
 
     def total(self) -> int:
-        return weighted_total(self.values, self.counts)
+        return weighted_total(self.values, self.counts) if self.sums is None else int(sum(self.sums))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +133,10 @@ def bucketed(tally: Tally, edges: tuple[int, ...]) -> Buckets:
         for place in np.unique(places[chosen]):
             inside = chosen & (places == place)
             counts[sign, place] = int(clipped.counts[inside].sum())
-            sums[sign, place] = weighted_total(magnitudes[inside], clipped.counts[inside])
+            if clipped.sums is None:
+                sums[sign, place] = weighted_total(magnitudes[inside], clipped.counts[inside])
+            else:  # no cell lies in two buckets
+                sums[sign, place] = abs(int(sum(clipped.sums[inside])))
     return Buckets(edges, counts, sums)
 
 

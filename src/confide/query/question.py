@@ -5,6 +5,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Literal
 
+from confide.query.grid import Grid
 from confide.query.tree import Key, Summary
 
 Neighbours = Literal["add-remove", "replace-one"]
@@ -32,7 +33,7 @@ class Statistic:
     """A number that is released by a mechanism of its own, from a tally: its sensitivity is not a matter of one bound.
 
     Values are indices in [low, high] (both None if the column is unbounded), worth `grain` each. One unit has at most
-    `rows` rows, over all groups together, that change under `neighbours`.
+    `rows` rows, over all groups together, that change under `neighbours`. On a grid its tally holds points of cells.
     """
 
     kind: Literal["quantile", "total", "mean"]
@@ -44,6 +45,7 @@ class Statistic:
     rows: int
     neighbours: Neighbours
     mechanism: str
+    grid: Grid | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from confide.policy import Column as ColumnPolicy
+from confide.query.grid import Grid
 
 # --- scalars ------------------------------------------------------------------------------------------------------
 
@@ -233,10 +234,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Per group the distinct known values of a number, each with how many rows have it."""
+    """Per group the distinct known values of a number, each with how many rows have it.
+
+    On a grid the points of its cells stand for values; `sums` adds what the values of each cell sum up to.
+    """
 
     subject: "Number"
     where: Predicate = Always(True)
+    grid: Grid | None = None
+    sums: bool = False
 
 
 @dataclass(frozen=True, slots=True)

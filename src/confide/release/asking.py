@@ -13,6 +13,7 @@ from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
+from confide.release.grids import grid_notes, gridded
 from confide.release.holdings import Holdings, Release
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
@@ -32,8 +33,9 @@ def plan_question(
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
     budget = holdings.ledger.budget
+    question = gridded(question, holdings.policy)
     predicted = forecast(question, holdings.policy, confidence, shares, rows, budget)
-    notes = list(predicted.notes)
+    notes = [*predicted.notes, *grid_notes(question)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
         notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
@@ -66,6 +68,7 @@ def answer_question(
     shares: Mapping[str, Fraction],
 ) -> Answer:
     """The answer of a question at ε, charged once."""
+    question = gridded(question, holdings.policy)
     split = repr(sorted((name, str(share)) for name, share in shares.items()))
     key = holdings.key("sql", question.fingerprint, str(epsilon), repr(confidence), split)
 
@@ -88,7 +91,7 @@ def _release(
 ) -> Answer:
     keys, cells, tallies = exact.keys, exact.cells, exact.tallies
     source = holdings.randomness
-    notes: list[str] = []
+    notes = list(grid_notes(question))
     if allocation.keys is not None:
         assert question.threshold is not None
         shown = allocation.keys.release(_combine(question.threshold.terms, cells), source).places

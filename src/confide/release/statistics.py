@@ -9,9 +9,10 @@ import numpy as np
 
 from confide.mechanism import Randomness
 from confide.mechanism.quantile import quantile_plan
-from confide.mechanism.statistic import Expectation, StatisticPlan
+from confide.mechanism.statistic import Estimated, Expectation, StatisticPlan
 from confide.mechanism.tally import Tally
 from confide.mechanism.total import mean_plan, total_plan
+from confide.query.grid import EvenGrid
 from confide.query.question import Statistic
 from confide.release.evaluation import Estimate
 
@@ -47,19 +48,30 @@ def measure_statistic(
     plan: StatisticPlan, statistic: Statistic, counts: Sequence[Any], randomness: Randomness
 ) -> Estimate:
     """One estimate and interval for each group, in the units of the column."""
-    results = [plan.measure(Tally(values, numbers), randomness) for values, numbers in counts]
+    results = [plan.measure(_tally(parts, statistic), randomness) for parts in counts]
     grain = statistic.grain
-    parts = [
-        [result.estimate for result in results],
-        [result.interval.low for result in results],
-        [result.interval.high for result in results],
-    ]
+    ends = [_ends(result, statistic) for result in results]
+    parts = [[result.estimate for result in results], [low for low, _ in ends], [high for _, high in ends]]
     whole = grain.denominator == 1 and all(isinstance(number, int) for part in parts for number in part)
     middle, low, high = (np.array([_worth(number, grain, whole) for number in part], dtype=object) for part in parts)
-    unknown = np.array([result.whole for result in results], dtype=bool)
+    domain = (statistic.low, statistic.high)
+    unknown = np.array([r.whole or both == domain for r, both in zip(results, ends, strict=True)], dtype=bool)
     if whole:
         return Estimate(middle, low, high, whole=True, empty=unknown, assumes=plan.assumes)
     return Estimate(middle.astype(float), low.astype(float), high.astype(float), empty=unknown, assumes=plan.assumes)
+
+
+def _tally(parts: Sequence[Any], statistic: Statistic) -> Tally:
+    values, counts, *sums = parts
+    return Tally(values, counts, sums[0] if sums else None, statistic.grid)
+
+
+def _ends(result: Estimated, statistic: Statistic) -> tuple[float, float]:
+    """The ends of an interval: of the points of cells a quantile is known, so it covers their cells whole."""
+    low, high = result.interval.low, result.interval.high
+    if statistic.grid is None or statistic.kind != "quantile":
+        return low, high
+    return statistic.grid.cover(int(low), int(high))
 
 
 def expect_statistic(plan: StatisticPlan, statistic: Statistic) -> Estimate:
@@ -68,6 +80,8 @@ def expect_statistic(plan: StatisticPlan, statistic: Statistic) -> Estimate:
     known = statistic.low is not None and statistic.high is not None
     middle = grain * (statistic.low + statistic.high) / 2 if known else 0.0  # type: ignore[operator]
     half = plan.forecast.half_width * grain
+    if isinstance(statistic.grid, EvenGrid):
+        half += statistic.grid.step * grain / 2
     if half == inf:
         return Estimate(np.array([middle]), np.array([-inf]), np.array([inf]), assumes=plan.assumes)
     return Estimate(np.array([middle]), np.array([middle - half]), np.array([middle + half]), assumes=plan.assumes)
