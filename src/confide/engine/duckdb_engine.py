@@ -1,12 +1,12 @@
 """DuckDB, embedded: CSV, Parquet and DuckDB files and in-memory frames behind one locked connection."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
 
 from confide.engine.loading import Loader, public_columns
-from confide.engine.running import Columns, Rows, run_apart, run_columns
+from confide.engine.running import Columns, Rows, run_apart, run_batches, run_columns
 from confide.engine.source import Attached, File, prepare, stamp, version_of
 from confide.engine.sql_engine import SqlEngine
 from confide.policy import Column, Policy
@@ -52,6 +52,9 @@ class DuckDBEngine(SqlEngine):
 
     def _columns(self, statement: str) -> Columns:
         return run_columns(self._connection, statement, self._limit)
+
+    def _batches(self, statement: str) -> Iterator[Rows]:
+        return run_batches(self._connection, statement, self._limit)
 
     def _unchanged(self) -> bool:
         return self._stamps == self._live_stamps()

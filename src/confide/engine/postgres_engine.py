@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from psycopg import sql
 from psycopg.adapt import Loader
 
 from confide.engine.postgres_schema import Described, Relation, describe, relation
-from confide.engine.running import Columns, Rows
+from confide.engine.running import BATCH, Columns, Rows
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.translation import Translator
 from confide.errors import SourceError
@@ -173,11 +174,19 @@ class PostgresEngine(SqlEngine):
 
     def _columns(self, statement: str) -> Columns:
         translated = self._translate(statement)
-        with self._lock:
-            cursor = self._connected().execute(sql.SQL(translated))
+        with self._lock, self._connected().cursor() as cursor:
+            parts = [
+                [_array([row[place] for row in rows]) for place in range(len(rows[0]))]
+                for rows in _streamed(cursor, translated)
+            ]
+            if not parts:  # no rows do not say what their columns are called
+                cursor.execute(sql.SQL(f"SELECT * FROM ({translated}) AS nothing LIMIT 0"))
             labels = [column.name for column in cursor.description or ()]
-            rows = cursor.fetchall()
-        return {label: _array([row[place] for row in rows]) for place, label in enumerate(labels)}
+        return {label: _joined([part[place] for part in parts]) for place, label in enumerate(labels)}
+
+    def _batches(self, statement: str) -> Iterator[Rows]:
+        with self._lock, self._connected().cursor() as cursor:
+            yield from _streamed(cursor, self._translate(statement))
 
     def _unchanged(self) -> bool:
         return True  # a transaction sees one state, and what was checked of it was checked in it
@@ -235,6 +244,25 @@ def _array(values: list[Any]) -> Any:
         wide = any(not -(2**63) <= value < 2**63 for value in filled)
         return np.ma.masked_array(np.array(filled, dtype=object if wide else np.int64), mask)
     return np.ma.masked_array(np.array(values, dtype=object), mask)
+
+
+def _joined(parts: list[Any]) -> Any:
+    if not parts:
+        return _array([])
+    data, masks = [np.ma.getdata(part) for part in parts], [np.ma.getmaskarray(part) for part in parts]
+    return np.ma.masked_array(np.concatenate(data), np.concatenate(masks))
+
+
+def _streamed(cursor: psycopg.Cursor[Any], translated: str) -> Iterator[Rows]:
+    """`BATCH` rows at a time: the driver holds no more of them either."""
+    # One by one with an older libpq: slower, and no larger.
+    size = BATCH if psycopg.capabilities.has_stream_chunked() else 1
+    rows = cursor.stream(sql.SQL(translated), size=size)
+    try:
+        while batch := list(islice(rows, BATCH)):
+            yield batch
+    finally:
+        rows.close()  # type: ignore[attr-defined]  # what was not read is cancelled
 
 
 def _complaint(error: psycopg.Error) -> str:

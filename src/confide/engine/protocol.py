@@ -34,6 +34,9 @@ class Exact:
     tallies: tuple[tuple[Counts, ...], ...] = ()
 
 
+Keep = Callable[[tuple[NDArray[Any], ...]], NDArray[np.intp]]
+"""From the cells of some groups, the places of those to keep."""
+
 Facts_co = TypeVar("Facts_co", covariant=True)
 
 
@@ -60,8 +63,11 @@ class Engine(Protocol):
         """Names the state of the data; it changes when the data do."""
         ...
 
-    def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
-        """Exact integers of a summary; raises nothing but EngineError once rows are read."""
+    def evaluate(self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None) -> Exact:
+        """Exact integers of a summary; raises nothing but EngineError once rows are read.
+
+        Of keys of undeclared domain there may be any number: `keep` chooses among some of them at a time.
+        """
         ...
 
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:

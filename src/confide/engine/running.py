@@ -1,8 +1,8 @@
 """Running a statement so that Ctrl-C and a time limit end it at once."""
 
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
 import duckdb
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ Rows = list[tuple[Any, ...]]
 Columns = dict[str, NDArray[Any]]
 Result = TypeVar("Result")
 
+BATCH: Final = 50_000
+"""How many rows of a long result are held as Python's values at a time."""
 _PATIENCE = 0.05
 
 
@@ -72,6 +74,19 @@ def run_apart(connection: duckdb.DuckDBPyConnection, statement: str, limit_secon
     cursor = connection.cursor()
     try:
         return run(cursor, statement, limit_seconds)
+    finally:
+        cursor.close()
+
+
+def run_batches(
+    connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None
+) -> Iterator[Rows]:
+    """The rows of one statement on a cursor of its own, `BATCH` at a time."""
+    cursor = connection.cursor()
+    try:
+        _run(cursor, lambda: cursor.execute(statement), limit_seconds)
+        while rows := _run(cursor, lambda: cursor.fetchmany(BATCH), limit_seconds):
+            yield rows
     finally:
         cursor.close()
 

@@ -1,6 +1,6 @@
 """From a summary to one SQL statement: exact integers per group of bounded rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from confide.engine.bounding import Bounded, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
@@ -48,8 +48,13 @@ class SummaryWriter:
         shown = ", ".join([*self._aliases, *cells])
         return f"SELECT {shown} FROM ({rows}) AS r{self._grouping()}"
 
-    def tally_statement(self, tally: Tally, bounding: bool = True) -> str:
-        """SELECT key places or values, a value, and how many of the kept rows have it; in order if there are keys."""
+    def tally_statement(
+        self, tally: Tally, bounding: bool = True, only: Mapping[int, Sequence[str]] | None = None
+    ) -> str:
+        """SELECT key places or values, a value, and how many of the kept rows have it; in order if there are keys.
+
+        `only` lists what some keys may be.
+        """
         # In 64 bits whatever it was computed in: arrays of the database know no wider integers.
         value = cast(self._input(Cell("known", tally.subject, tally.where)), "BIGINT")
         rows = self._kept([("t" if tally.grid is None else "x", value)], bounding)
@@ -58,7 +63,10 @@ class SummaryWriter:
         grouped = ", ".join([*self._aliases, "t"])
         shown = ", ".join([grouped, "COUNT(*) AS n", *(sum_columns() if tally.sums else ())])
         counted = f"SELECT {shown} FROM ({rows}) AS r WHERE t IS NOT NULL GROUP BY {grouped}"
-        domains = [_domain(key, f"k{place}") for place, key in enumerate(self._summary.keys)]
+        domains = [
+            among(f"k{place}", only[place]) if only and place in only else _domain(key, f"k{place}")
+            for place, key in enumerate(self._summary.keys)
+        ]
         kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
         return f"{counted}{kept} ORDER BY {grouped}" if self._aliases else counted
 

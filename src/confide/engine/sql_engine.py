@@ -2,13 +2,14 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from confide.engine.arrange import arrange, arrange_tally
+from confide.engine.choosing import chosen, listed, merged
 from confide.engine.gridding import summed
-from confide.engine.protocol import Exact, Inquiry, Statements
+from confide.engine.protocol import Exact, Inquiry, Keep, Statements
 from confide.engine.public import infer_column, most_rows
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
@@ -52,6 +53,10 @@ class SqlEngine(ABC):
     def _columns(self, statement: str) -> Columns:
         """The columns of a statement as arrays: for results too long for rows of Python."""
 
+    def _batches(self, statement: str) -> Iterator[Rows]:
+        """The rows of a statement, some at a time, for results of any length; an engine that can, streams them."""
+        yield self._rows(statement)
+
     @abstractmethod
     def _unchanged(self) -> bool:
         """Whether the data are still those that were opened."""
@@ -62,9 +67,9 @@ class SqlEngine(ABC):
 
     # --- private reads ------------------------------------------------------------------------------------------------
 
-    def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
+    def evaluate(self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None) -> Exact:
         """Exact integers out: one statement for cells, one per tally. Whatever fails, fails with the same words."""
-        return self._against(charge, lambda: self._exact(summary, secret))
+        return self._against(charge, lambda: self._exact(summary, secret, keep))
 
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
         """Exact tables of counts: one statement for each set of columns that no other contains."""
@@ -94,15 +99,20 @@ class SqlEngine(ABC):
         _LOG.error("a statement failed: %s", reason)
         raise EngineError
 
-    def _exact(self, summary: Summary, secret: bytes) -> Exact:
+    def _exact(self, summary: Summary, secret: bytes, keep: Keep | None) -> Exact:
         writer = SummaryWriter(summary, self._storages, secret)
         bounding = not self._bounded_anyway(summary)
-        # Keys of undeclared domain always come with a cell that counts their units.
-        rows = self._rows(writer.statement(bounding)) if summary.cells else []
-        exact = arrange(rows, summary)
+        only = None
+        if keep is not None and summary.open_keys:
+            batches = self._batches(writer.statement(bounding))
+            exact = merged([chosen(arrange(rows, summary), keep) for rows in batches], summary)
+            only = listed(exact, summary)
+        else:
+            # Keys of undeclared domain always come with a cell that counts their units.
+            exact = arrange(self._rows(writer.statement(bounding)) if summary.cells else [], summary)
         tallies = []
         for tally in summary.tallies:
-            columns = self._columns(writer.tally_statement(tally, bounding))
+            columns = self._columns(writer.tally_statement(tally, bounding, only))
             sums = summed(columns, tally.grid) if tally.sums and tally.grid is not None else None
             tallies.append(arrange_tally(columns, summary, exact.keys, sums))
         return replace(exact, tallies=tuple(tallies))

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from confide.engine.protocol import Keep
 from confide.errors import ParameterError
 from confide.privacy.amount import show
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
+from confide.query.question import Measure
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.arguments import exact_epsilon
@@ -78,12 +80,23 @@ def answer_question(
         allocation = allocate(question, ledger.budget, epsilon, confidence, shares, expected)
 
         def release(charge: Charge) -> bytes:
-            exact = holdings.engine.evaluate(question.summary, charge, ledger.secret)
+            if question.threshold is None:
+                exact = holdings.engine.evaluate(question.summary, charge, ledger.secret)
+            else:
+                keep = _keep(question.threshold, allocation, holdings)
+                exact = holdings.engine.evaluate(question.summary, charge, ledger.secret, keep)
             return _release(holdings, question, exact, allocation, epsilon, confidence).to_bytes()
 
         return allocation.loss, release
 
     return Answer.from_bytes(holdings.once(key, f"sql: {sql.strip()}", prepare))
+
+
+def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:
+    """Which of some keys are shown. Each has noise of its own, so it does not matter which come together."""
+    released = allocation.keys
+    assert released is not None
+    return lambda cells: released.release(_combine(threshold.terms, cells), holdings.randomness).places
 
 
 def _release(
@@ -93,11 +106,6 @@ def _release(
     source = holdings.randomness
     notes = list(grid_notes(question))
     if allocation.keys is not None:
-        assert question.threshold is not None
-        shown = allocation.keys.release(_combine(question.threshold.terms, cells), source).places
-        keys = tuple(keys[place] for place in shown)
-        cells = tuple(cell[shown] for cell in cells)
-        tallies = tuple(tuple(groups[place] for place in shown) for groups in tallies)
         notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
     measurements = [
         mechanism.measure(_combine(measure.terms, cells), source)
