@@ -53,6 +53,16 @@ def test_it_is_said_what_was_made_and_how_to_write_it(run: Run, policy: Path) ->
         assert words in result.stdout
 
 
+def test_a_plan_is_free_and_says_what_would_be_measured(run: Run, policy: Path) -> None:
+    result = run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS, "--plan")
+    assert result.exit_code == 0, result.output
+    for words in ("noise σ", "measure every count of 2 columns", "measure every count of 1 table", "cost ε = 0.5"):
+        assert words in result.stdout
+    facts = json.loads(run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS, "--plan", "--json").stdout)
+    assert [step["answers"] for step in facts["steps"]] == [7, 10]
+    assert facts["budget"]["spent"] == 0
+
+
 def test_every_kind_of_workload_is_taken(run: Run, policy: Path) -> None:
     base = (
         "synthesize",

@@ -97,6 +97,20 @@ def test_a_call_that_was_stopped_has_paid_for_its_steps_alone_and_goes_on_there(
         assert twin.to_bytes() == synthesized(other, **options).to_bytes()
 
 
+def test_an_interruption_says_what_was_spent() -> None:
+    def stop(progress: Any) -> None:
+        if progress.round == 1:
+            raise KeyboardInterrupt
+
+    for budget in (PURE, APPROXIMATE):
+        with opened(budget) as session:
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                synthesized(session, progress=stop, select="marginals", rounds=3)
+            note = stopped.value.__notes__[0]
+            assert note.startswith(f"ε = {session.budget.spent:.6g} of ε = 5 was spent")
+            assert session.budget.spent > 0
+
+
 def test_a_budget_that_does_not_hold_the_whole_call_is_refused_before_anything_is_spent() -> None:
     with opened({"epsilon": 1, "delta": 1e-9}) as session:
         with pytest.raises(BudgetError, match="Nothing was charged"):

@@ -247,6 +247,7 @@ def synthesize(
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet.")] = None,
     records: Annotated[str | None, typer.Option("--records", metavar="N", help="How many records to write.")] = None,
     save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Keep it, for load_synthetic.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only forecast. Free: nothing private is read.")] = False,
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     as_json: options.Json = False,
@@ -258,7 +259,10 @@ def synthesize(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, select, rounds, picks, rows,
         analyst, ledger,
     )  # fmt: skip
-    synthesizing.synthesize(request, out, records, save, as_json)
+    if plan:
+        synthesizing.plan(request, as_json)
+    else:
+        synthesizing.synthesize(request, out, records, save, as_json)
 
 
 @app.command()

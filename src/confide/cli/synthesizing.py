@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.cli.asking import budget_facts, opened
-from confide.cli.console import Screen, say, show_json
+from confide.cli.console import Screen, say, show, show_json
 from confide.cli.options import read_sql, read_whole
 from confide.errors import ParameterError
 from confide.release import Session
@@ -40,6 +40,20 @@ class SynthesisOptions:
     rows: str | None
     analyst: str
     ledger: str | None
+
+
+def plan(options: SynthesisOptions, as_json: bool) -> None:
+    """The forecast alone: free."""
+    from confide.release.microdata_rendering import table_of  # noqa: PLC0415  heavy
+
+    arguments = _arguments(options)
+    with opened(options.policy, options.ledger, options.analyst) as session:
+        made = session.plan_synthesize(_workload(options, session), **arguments)
+    if as_json:
+        show_json({**made.to_dict(), "budget": budget_facts(made.budget)})
+        return
+    show(table_of(*made.table_rows()))
+    say(*made.lines(), style="dim")
 
 
 def synthesize(
@@ -129,7 +143,7 @@ def _workload(options: SynthesisOptions, session: Session) -> Workload:
 
 def _arguments(options: SynthesisOptions) -> dict[str, Any]:
     if options.epsilon is None:
-        raise ParameterError("give --epsilon, what the whole call may cost")
+        raise ParameterError("give --epsilon, what the whole call may cost; --plan shows what it gives, for free")
     bins: dict[str, str] = {}
     for item in options.bins.split(",") if options.bins else []:
         name, sign, width = (part.strip() for part in item.partition("="))

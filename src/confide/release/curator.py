@@ -13,15 +13,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import ParameterError
-from confide.mechanism import Additive, gaussian, laplace
-from confide.privacy.amount import from_quanta, to_quanta_down
+from confide.mechanism import Additive
 from confide.privacy.budget import Currency, add
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.release.holdings import Holdings, Release
+from confide.release.synthesis_steps import one_count, paid_share, share_of, step_noise
 from confide.synthesis.curator import Model, Picked
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
 from confide.synthesis.relaxed import cell_count
@@ -29,11 +28,6 @@ from confide.synthesis.selection import LargestError, TopErrors, selection_epsil
 from confide.workload import BoundWorkload, ExactTables, threshold_blocks
 
 Values = Callable[[Charge], NDArray[np.int64]]
-
-NO_ROUND = "this epsilon buys no round: its noise would drown any count; give a larger one"
-_ONE_QUANTUM = from_quanta(1)
-_MOST_NOISE = 2**40
-"""Noise beyond this says that the budget is a mistake; below it every noisy count fits 64 bits."""
 
 
 class LedgerCurator:
@@ -56,7 +50,7 @@ class LedgerCurator:
         self._cost, self._tables, self._rows, self._key = cost, tables, rows, key
         self._exact: ExactTables | None = None
         self._step = 0
-        self.spent: Currency = _part(cost, Fraction(0))
+        self.spent: Currency = share_of(cost, Fraction(0))
 
     @property
     def rest(self) -> Currency:
@@ -80,7 +74,7 @@ class LedgerCurator:
         Neighbours: the policy's. One unit changes the counts of one marginal by at most `tables` in L1 and L2.
         Loss: the share of the call's cost, divided evenly among the marginals (composition).
         """
-        mechanism = self._additive(self._loss(share), len(sets), self._tables)
+        mechanism = step_noise(self._loss(share), len(sets), self._tables)
         sizes = [cell_count(self._workload.domain.sizes, columns) for columns in sets]
 
         def release(charge: Charge) -> NDArray[np.int64]:
@@ -129,7 +123,7 @@ class LedgerCurator:
 
     def ask(self, picked: Picked, share: Fraction) -> MeasuredQueries:
         """Releases single counts, each with noise of its own; the share of the call's cost is divided among them."""
-        mechanism = self._additive(self._loss(share), len(picked), Sensitivity(self._rows, self._rows**2))
+        mechanism = step_noise(self._loss(share), len(picked), one_count(self._rows))
         places, need = self._places(picked)
 
         def release(charge: Charge) -> NDArray[np.int64]:
@@ -142,20 +136,7 @@ class LedgerCurator:
     # --- pieces -------------------------------------------------------------------------------------------------------
 
     def _loss(self, share: Fraction) -> Currency:
-        """A share of the call's cost in whole quanta, rounded down, so that all shares leave at least one."""
-        loss = _part(self._cost, share)
-        if not (loss.epsilon if isinstance(loss, PureDP) else loss.rho):
-            raise ParameterError(NO_ROUND)
-        return loss
-
-    def _additive(self, loss: Currency, parts: int, sensitivity: Sensitivity) -> Additive:
-        if isinstance(loss, PureDP):
-            mechanism = laplace(sensitivity.l1, loss.epsilon / parts)
-        else:
-            mechanism = gaussian(sensitivity.l2_squared, loss.rho / parts)
-        if mechanism.law.variance > _MOST_NOISE**2:
-            raise ParameterError(NO_ROUND)
-        return mechanism
+        return paid_share(self._cost, share)
 
     def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
         self._step += 1
@@ -206,12 +187,6 @@ class LedgerCurator:
 def _variance(mechanism: Additive) -> float:
     """Of the noise; not so small that a fit could take a count for beyond doubt."""
     return max(float(mechanism.law.variance), 1 / 12)
-
-
-def _part(cost: Currency, share: Fraction) -> Currency:
-    amount = cost.epsilon if isinstance(cost, PureDP) else cost.rho
-    part = from_quanta(to_quanta_down((amount - _ONE_QUANTUM) * share)) if share else Fraction(0)
-    return PureDP(part) if isinstance(cost, PureDP) else ZCDP(part)
 
 
 def _rounded(shares: NDArray[np.float32], total: float) -> NDArray[np.int64]:

@@ -121,7 +121,7 @@ def table_of(head: Sequence[str], rows: Rows) -> Any:
     from rich.table import Table  # noqa: PLC0415  loaded when printed
 
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    words = {"marginal", "noise", "sum", "over", "fit", "in words"}
+    words = {"marginal", "noise", "sum", "over", "fit", "in words", "step"}
     for name in head:
         table.add_column(name, justify="left" if name in words else "right")
     for row in rows[: max(MOST_ROWS, 60)]:
@@ -140,7 +140,7 @@ def microdata_text(made: "Microdata") -> str:
 
 
 def microdata_html(made: "Microdata") -> str:
-    return html_of(*marginal_rows(made)) + _small(microdata_lines(made))
+    return html_of(*marginal_rows(made)) + small_lines(microdata_lines(made))
 
 
 def plan_text(plan: "MicrodataPlan") -> str:
@@ -148,7 +148,7 @@ def plan_text(plan: "MicrodataPlan") -> str:
 
 
 def plan_html(plan: "MicrodataPlan") -> str:
-    return html_of(*plan_rows(plan)) + _small(plan_lines(plan))
+    return html_of(*plan_rows(plan)) + small_lines(plan_lines(plan))
 
 
 def report_text(report: "MicrodataReport") -> str:
@@ -162,8 +162,8 @@ def report_text(report: "MicrodataReport") -> str:
 def report_html(report: "MicrodataReport") -> str:
     first = "".join(f"<p>{escape(line)}</p>" for line in report.lines())
     risks = html_of(*risk_rows(report)) if report.risks else ""
-    return first + risks + html_of(*moved_rows(report)) + _small([MOVED])
+    return first + risks + html_of(*moved_rows(report)) + small_lines([MOVED])
 
 
-def _small(lines: Sequence[str]) -> str:
+def small_lines(lines: Sequence[str]) -> str:
     return f"<small>{'<br>'.join(escape(line) for line in lines)}</small>"

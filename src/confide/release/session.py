@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from confide.release.graph import Graph
     from confide.release.microdata import Microdata, Progress
     from confide.release.microdata_plan import MicrodataPlan
+    from confide.release.synthesis_plan import SynthesisPlan
     from confide.release.synthetic import Synthetic
     from confide.release.synthetic_copy import SyntheticCopy
     from confide.release.trust_plan import TrustPlan
@@ -181,6 +182,27 @@ class Session:
         level = confidence_level(confidence)
         request = microdata.MicrodataRequest(marginals, fit, priority, shares, zeros, totals, table, level)
         return microdata.make_microdata(self._holdings, request, exact_epsilon(epsilon), progress)
+
+    def plan_synthesize(
+        self,
+        workload: "Workload",
+        epsilon: object,
+        confidence: float = 0.95,
+        *,
+        table: str | None = None,
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, object] | None = None,
+        method: str = "rap",
+        select: str = "auto",
+        rounds: int | None = None,
+        picks: int | None = None,
+        rows: int | None = None,
+    ) -> "SynthesisPlan":
+        """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
+        from confide.release.synthesizing import SynthesisRequest, plan  # noqa: PLC0415  loaded when used
+
+        request = SynthesisRequest(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
+        return plan(self._holdings, request, confidence)
 
     def synthesize(
         self,

@@ -37,6 +37,7 @@ from confide.synthesis.strategy import Strategy, choose_strategy
 from confide.workload import Binned, BoundWorkload, Domain, Workload, domain_of
 
 if TYPE_CHECKING:
+    from confide.release.synthesis_plan import SynthesisPlan
     from confide.release.synthetic import Synthetic
     from confide.synthesis.rap import Tell
 
@@ -60,7 +61,7 @@ class SynthesisRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Design:
+class Design:
     """A request bound to a policy, with public facts only."""
 
     table: Table
@@ -73,6 +74,7 @@ class _Design:
     rows: int
     unit: str
     neighbours: Any
+    expected: int | None
 
 
 def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None" = None) -> "Synthetic":
@@ -90,7 +92,15 @@ def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None
     return Synthetic.from_bytes(_run(holdings, design, key, tell))
 
 
-def _run(holdings: Holdings, design: _Design, key: str, tell: "Tell | None") -> bytes:
+def plan(holdings: Holdings, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
+    """What `synthesize` would measure, and with what noise. Free."""
+    from confide.release.synthesis_plan import plan_synthesis  # noqa: PLC0415  loaded when used
+
+    design = _design(holdings, request)
+    return plan_synthesis(holdings, design, _words(design.strategy), confidence)
+
+
+def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> bytes:
     from confide.release.curator import LedgerCurator  # noqa: PLC0415
     from confide.release.synthetic import Synthetic  # noqa: PLC0415
     from confide.synthesis import rap  # noqa: PLC0415  heavy, and loaded when used
@@ -103,7 +113,14 @@ def _run(holdings: Holdings, design: _Design, key: str, tell: "Tell | None") -> 
         )
     # Of the post-processing alone, and so public: a call that is made again goes the same way.
     seed = int(key[:12], 16)
-    found = rap.run(curator, design.workload, design.strategy, seed, tell)
+    try:
+        found = rap.run(curator, design.workload, design.strategy, seed, tell)
+    except KeyboardInterrupt as stopped:
+        paid = float(holdings.ledger.budget.as_epsilon(curator.spent)) if curator.begun else 0.0
+        stopped.add_note(
+            f"ε = {paid:.6g} of ε = {show(design.epsilon)} was spent; the same call goes on where this one stopped"
+        )
+        raise
     made = Synthetic(
         table=design.table,
         domain=design.workload.domain,
@@ -125,7 +142,7 @@ def _run(holdings: Holdings, design: _Design, key: str, tell: "Tell | None") -> 
     return holdings.once(key, f"synthesize {key[:8]}: {design.workload.describe()}", prepare)
 
 
-def _design(holdings: Holdings, request: SynthesisRequest) -> _Design:
+def _design(holdings: Holdings, request: SynthesisRequest) -> Design:
     policy = holdings.policy
     if not isinstance(request.workload, Workload):
         raise ParameterError(
@@ -142,8 +159,9 @@ def _design(holdings: Holdings, request: SynthesisRequest) -> _Design:
     question = bind(f'SELECT COUNT(*) AS n FROM "{table.name}"', policy, holdings.engine)
     summary = question.summary
     rows = summary.bound.rows if summary.bound is not None else 1
+    expected = expected_rows(question, policy)
     strategy = choose_strategy(
-        workload, cost, expected_rows(question, policy), rows,
+        workload, cost, expected, rows,
         select=request.select, rounds=request.rounds, picks=request.picks, rows=request.rows,
     )  # fmt: skip
     if workload.counts and strategy.select == "queries":
@@ -160,8 +178,8 @@ def _design(holdings: Holdings, request: SynthesisRequest) -> _Design:
         order_by=summary.order_by,
     )
     tables = of_total(1, 1, False, Stability(rows, rows, question.neighbours, grouped=True))
-    return _Design(
-        table, workload, tabulation, strategy, epsilon, cost, tables, rows, question.unit, question.neighbours
+    return Design(
+        table, workload, tabulation, strategy, epsilon, cost, tables, rows, question.unit, question.neighbours, expected
     )
 
 

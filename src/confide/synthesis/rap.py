@@ -7,7 +7,6 @@ released. `loss` of a fit is in units of the noise, so 1 is as good as noisy cou
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -15,8 +14,7 @@ import numpy as np
 from confide.synthesis.curator import Curator, Model, Picked
 from confide.synthesis.measured import Measured, total_of
 from confide.synthesis.projection import MOST_STEPS, Fit, project
-from confide.synthesis.relaxed import cell_count
-from confide.synthesis.strategy import MOST_CELLS, Strategy
+from confide.synthesis.strategy import Strategy
 from confide.workload import BoundWorkload
 
 ROUGH_STEPS: Final = 150
@@ -67,55 +65,49 @@ class _Run:
         strategy, workload = self._strategy, self._workload
         self._say("measuring single columns")
         self._measured += self._curator.measure(workload.closure(1), strategy.ones)
-        left = 1 - strategy.ones
         match strategy.select:
             case "closure" | "all":
-                sets = workload.closure(2) if strategy.select == "closure" else workload.sets
-                self._at_once([columns for columns in sets if len(columns) > 1], left)
+                self._at_once(strategy.at_once(workload))
             case "marginals":
-                self._choose_marginals(left)
+                self._choose_marginals()
             case "queries":
-                self._choose_queries(left)
+                self._choose_queries()
         assert self._fit is not None
         return Projected(Model(self._fit.table, self._total()), self._fit.loss, len(self._measured))
 
-    def _at_once(self, sets: Sequence[tuple[int, ...]], share: Fraction) -> None:
+    def _at_once(self, sets: Sequence[tuple[int, ...]]) -> None:
         self._round = 1
         if sets:
             self._say(f"measuring {len(sets)} tables")
-            self._measured += self._curator.measure(sets, share)
+            self._measured += self._curator.measure(sets, self._strategy.left)
         self._project()
 
-    def _choose_marginals(self, share: Fraction) -> None:
+    def _choose_marginals(self) -> None:
         """Each round: the worst of the candidates, not chosen before, by its largest cell error; then all its cells."""
-        rounds, choosing = self._strategy.rounds, self._strategy.choosing
-        sets = dict.fromkeys((*self._workload.closure(2), *self._workload.sets))
-        candidates = [
-            columns for columns in sets if len(columns) > 1 and cell_count(self._sizes, columns) <= MOST_CELLS
-        ]
+        strategy, candidates = self._strategy, list(self._strategy.candidates(self._workload))
         self._project()
-        for turn in range(min(rounds, len(candidates))):
+        for turn in range(min(strategy.rounds, len(candidates))):
             self._round = turn + 1
             self._say("choosing a table")
-            place = self._curator.choose_set(candidates, self._model(), share * choosing / rounds)
+            place = self._curator.choose_set(candidates, self._model(), strategy.choice)
             chosen = candidates.pop(place)
             self._say(f"measuring {', '.join(self._workload.domain.names[column] for column in chosen)}")
-            self._measured += self._curator.measure([chosen], share * (1 - choosing) / rounds)
+            self._measured += self._curator.measure([chosen], strategy.measurement)
             self._project()
 
-    def _choose_queries(self, share: Fraction) -> None:
+    def _choose_queries(self) -> None:
         """Each round: the worst `picks` single queries, not chosen before, in one shot; then each of them."""
-        rounds, choosing, picks = self._strategy.rounds, self._strategy.choosing, self._strategy.picks
+        strategy, rounds, picks = self._strategy, self._strategy.rounds, self._strategy.picks
         taken = Picked(np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._project()
         for turn in range(rounds):
             self._round = turn + 1
             self._say(f"choosing {picks} queries")
-            picked = self._curator.choose_queries(picks, taken, self._model(), share * choosing / rounds)
+            picked = self._curator.choose_queries(picks, taken, self._model(), strategy.choice)
             if not len(picked):
                 break
             self._say(f"measuring {len(picked)} queries")
-            self._measured.append(self._curator.ask(picked, share * (1 - choosing) / rounds))
+            self._measured.append(self._curator.ask(picked, strategy.measurement))
             taken = Picked(
                 np.concatenate([taken.thresholds, picked.thresholds]), np.concatenate([taken.cells, picked.cells])
             )

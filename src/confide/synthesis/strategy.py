@@ -47,6 +47,34 @@ class Strategy:
     choosing: Fraction
     """The share of a round that selection gets."""
 
+    @property
+    def left(self) -> Fraction:
+        """The share of the call that is left for everything else."""
+        return 1 - self.ones
+
+    @property
+    def choice(self) -> Fraction:
+        """The share of the call that one selection gets."""
+        return self.left * self.choosing / self.rounds
+
+    @property
+    def measurement(self) -> Fraction:
+        """The share of the call that what one round measures gets."""
+        return self.left * (1 - self.choosing) / self.rounds
+
+    def at_once(self, workload: BoundWorkload) -> tuple[tuple[int, ...], ...]:
+        """The sets of several columns that are measured without a choice."""
+        if self.select not in ("closure", "all"):
+            return ()
+        sets = workload.closure(2) if self.select == "closure" else workload.sets
+        return tuple(columns for columns in sets if len(columns) > 1)
+
+    def candidates(self, workload: BoundWorkload) -> tuple[tuple[int, ...], ...]:
+        """The sets of several columns among which rounds of marginals choose."""
+        sets = dict.fromkeys((*workload.closure(2), *workload.sets))
+        sizes = workload.domain.sizes
+        return tuple(columns for columns in sets if len(columns) > 1 and cell_count(sizes, columns) <= MOST_CELLS)
+
 
 def choose_strategy(
     workload: BoundWorkload,
