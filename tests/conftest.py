@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers import own_postgres_server, postgres_database, postgres_server
+from tests.spark import spark
 
-__all__ = ["own_postgres_server", "postgres_database", "postgres_server"]
+__all__ = ["own_postgres_server", "postgres_database", "postgres_server", "spark"]
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from confide.policy.place import has_password, without_password
         ("postgresql://host/db?sslpassword=s3cret", "postgresql://host/db?sslpassword=***"),
         ("postgresql://ann@host/db", "postgresql://ann@host/db"),
         ("postgresql://host:5432/db", "postgresql://host:5432/db"),
+        ("sc://host:15002/;token=s3cret;user_id=ann", "sc://host:15002/;token=***;user_id=ann"),
         ("people.duckdb", "people.duckdb"),
         ("C:\\data\\a@b.duckdb", "C:\\data\\a@b.duckdb"),
     ],

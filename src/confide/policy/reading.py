@@ -280,7 +280,7 @@ def _read_source(node: Node, tables: dict[str, Table], findings: Findings) -> So
         return None
     if not isinstance(node, Block):
         what = f"expected files or a database, found {say(node)}"
-        findings.add(("source",), what, "write {table: file, ...}, a DuckDB file, or postgresql://...")
+        findings.add(("source",), what, "write {table: file, ...}, a DuckDB file, postgresql://..., or spark")
         return None
     files = {}
     for name, item in node.entries.items():

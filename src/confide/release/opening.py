@@ -11,14 +11,14 @@ from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
 from confide.release.ledgers import create_or_open, ledger_place
 from confide.release.session import Session
-from confide.release.sources import open_engine
+from confide.release.sources import Data, open_engine
 
 PolicyLike = Policy | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def open_session(
     policy: PolicyLike,
-    data: Mapping[str, Any] | None = None,
+    data: Data = None,
     ledger: str | os.PathLike[str] | None = None,
     *,
     analyst: str = "",
@@ -26,8 +26,9 @@ def open_session(
     """Open a policy's data for questions.
 
     `policy` is a path, a dict or a `Policy`; `data` maps tables to Arrow, pandas or polars frames where the policy
-    names no files. The ledger is `ledger`, or what the policy says, or a file beside the policy: a file, or a schema on
-    PostgreSQL, made on the first opening and never again. `analyst` names who asks: stored answers and caps are theirs.
+    names no files, or is the session of Spark that has them. The ledger is `ledger`, or what the policy says, or a
+    file beside the policy: a file, or a schema on PostgreSQL, made on the first opening and never again. `analyst`
+    names who asks: stored answers and caps are theirs.
     """
     rules = read_policy(policy)
     if not isinstance(analyst, str) or len(analyst) > 200:
@@ -42,9 +43,7 @@ def open_session(
     return Session(rules, engine, book, analyst, ledger_path=place if isinstance(place, Path) else None)
 
 
-def open_for_tests(
-    policy: PolicyLike, data: Mapping[str, Any] | None = None, *, seed: int, analyst: str = ""
-) -> Session:
+def open_for_tests(policy: PolicyLike, data: Data = None, *, seed: int, analyst: str = "") -> Session:
     """A session with repeatable TEST NOISE, which protects nobody: its ledger dies with it, its answers say so."""
     rules = read_policy(policy)
     book = MemoryLedger(rules.budget, rules.analysts)

@@ -8,23 +8,53 @@ from confide.engine import Engine
 from confide.engine.duckdb_engine import DuckDBEngine
 from confide.errors import SourceError
 from confide.policy import Policy
+from confide.release.spark_place import SparkPlace, named_tables, spark_place
 
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_engine(policy: Policy, data: Mapping[str, Any] | None = None) -> Engine:
+Data = Mapping[str, Any] | Any | None
+"""Frames by table, or a session of Spark that has the tables."""
+
+
+def open_engine(policy: Policy, data: Data = None) -> Engine:
     """Open the data of a policy and compare their schema with it; `SourceError` says what does not fit."""
     source = policy.source
+    place = spark_place(policy)
+    if place is not None or _is_spark_session(data):
+        return _open_spark(policy, place, data)
     if isinstance(source, str) and source.startswith(_POSTGRES):
         _refuse_frames(data, "PostgreSQL")
         _require("psycopg", "PostgreSQL", "postgres")
         from confide.engine.postgres_engine import PostgresEngine  # noqa: PLC0415  a driver that few need
 
         return PostgresEngine(policy)
-    if isinstance(source, str) and (source == "spark" or "://" in source):
+    if isinstance(source, str) and "://" in source:
         scheme = source.split("://", maxsplit=1)[0]
-        raise SourceError(f"the source {scheme} is not known; use files, frames or postgresql://")
+        raise SourceError(f"the source {scheme} is not known; use files, frames, postgresql:// or spark")
     return DuckDBEngine(policy, data)
+
+
+def _open_spark(policy: Policy, place: SparkPlace | None, data: Data) -> Engine:
+    given = data if _is_spark_session(data) else None
+    if place is None and policy.source is not None:
+        raise SourceError("a session of Spark is given, but the policy's data are elsewhere; leave out data=")
+    if given is None:
+        _refuse_frames(data, "Spark")
+    if place is not None and place.master is not None and given is not None:
+        raise SourceError(f"the policy's data are on Spark at {place.master}; leave out data=, or write source: spark")
+    _require("pyspark", "Spark", "spark")
+    from confide.engine.spark_engine import SparkEngine  # noqa: PLC0415  a driver that few need
+    from confide.engine.spark_schema import Place  # noqa: PLC0415
+    from confide.engine.spark_session import find_spark  # noqa: PLC0415
+
+    place = place or named_tables(policy)
+    places = {label: Place(where, label in place.files) for label, where in place.tables.items()}
+    return SparkEngine(policy, places, given if given is not None else find_spark(place.master))
+
+
+def _is_spark_session(data: Any) -> bool:
+    return type(data).__name__ == "SparkSession" and type(data).__module__.startswith("pyspark.")
 
 
 def _refuse_frames(data: Mapping[str, Any] | None, where: str) -> None:

@@ -1,0 +1,193 @@
+"""Spark: a cluster, or this machine, reads the rows; what comes here are summaries.
+
+A table is a temporary view of a session of our own, over Parquet files or a table of the catalogue. Its files are
+listed anew by every question that reads it, once, so that all parts of a question see the same files.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from confide.engine.running import Columns, Rows
+from confide.engine.spark_schema import Place, relation
+from confide.engine.spark_session import OwnSession
+from confide.engine.sql_engine import SqlEngine
+from confide.engine.syntax import name
+from confide.engine.translation import Translator
+from confide.errors import SourceError
+from confide.policy import Column, Policy
+from confide.privacy.charge import Charge
+from confide.query.tree import Field, Summary
+from confide.query.tree import Relation as QueryRelation
+
+_LIMIT_SECONDS = 3600.0
+
+Result = TypeVar("Result")
+
+
+class SparkEngine(SqlEngine):
+    """One policy's tables on Spark, each at its place. Nothing is written there."""
+
+    def __init__(
+        self, policy: Policy, places: Mapping[str, Place], spark: Any, limit_seconds: float = _LIMIT_SECONDS
+    ) -> None:
+        super().__init__()
+        self._policy = policy
+        self._places = places
+        self._lock = threading.RLock()
+        self._closed = False
+        self._listed: set[str] | None = None
+        self._session = _opened(spark, limit_seconds)
+        try:
+            self._types = {label: self._find(label) for label in policy.tables}
+            relations = {
+                label: relation(table, self._types[label], self._view(label)) for label, table in policy.tables.items()
+            }
+        except BaseException:
+            self.close()
+            raise
+        self._translate = Translator("spark", {label: found.query for label, found in relations.items()})
+        self._storages = {
+            (label, column): storage for label, found in relations.items() for column, storage in found.storages.items()
+        }
+        stated = policy.version or "\x1f".join(f"{label}\x1f{place.where}" for label, place in sorted(places.items()))
+        self._version = sha256(stated.encode()).hexdigest()
+
+    @property
+    def version(self) -> str:
+        """The policy's word for the state of the data, else where they are."""
+        return self._version
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        found = ", ".join(f"{label} ({len(types)} columns)" for label, types in self._types.items())
+        return (
+            f"Spark {self._session.spark.version} reads {found}",
+            "Confide only reads; Spark does not tell what this user could write, so give it no more rights than that",
+        )
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._session.close()
+
+    # --- tables -------------------------------------------------------------------------------------------------------
+
+    def _view(self, label: str) -> str:
+        return f"confide_{list(self._policy.tables).index(label)}"
+
+    def _find(self, label: str) -> dict[str, str]:
+        """Make a view of a table as it is now; the types of its columns."""
+        place = self._places[label]
+        spark = self._session.spark
+
+        def find() -> dict[str, str]:
+            frame = spark.read.parquet(place.where) if place.files else spark.table(place.where)
+            frame.createOrReplaceTempView(self._view(label))
+            return dict(frame.dtypes)
+
+        try:
+            return self._session.run(find)
+        except Exception:  # Spark's own words are pages, and may hold credentials of a store
+            what = "holds no Parquet files that can be read" if place.files else "is no table of Spark's catalogue"
+        raise SourceError(f"{label}: {place.where} {what}")
+
+    def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
+        def on_one_listing() -> Result:
+            with self._lock:
+                self._listed = set()
+                try:
+                    found = read()
+                    self._check_public_rows(self._listed)
+                    return found
+                finally:
+                    self._listed = None
+
+        return super()._against(charge, on_one_listing)
+
+    def _list_files(self, statement: str) -> None:
+        """List the files of what a statement reads, if its question has not; public facts are of the first listing.
+
+        A column that was dropped, or has another type now, ends the question.
+        """
+        for label, before in self._types.items():
+            if self._listed is None or label in self._listed or f"main.{name(label)} " not in statement:
+                continue
+            now = self._find(label)
+            if any(now.get(column) != before.get(column) for column in self._policy.tables[label].columns):
+                raise SourceError(f"{label} has changed since it was opened")
+            self._listed.add(label)
+
+    def _check_public_rows(self, tables: set[str]) -> None:
+        """How often keys of public tables repeat went into sensitivities: it must not have grown."""
+        for (table, columns), before in list(self._multiplicities.items()):
+            if table in tables:
+                del self._multiplicities[table, columns]
+                if self._most(table, columns) > before:
+                    raise SourceError(f"{table} has changed since it was opened")
+                self._multiplicities[table, columns] = before
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def _rows(self, statement: str) -> Rows:
+        columns = [_values(column) for column in self._fetch(statement).columns]
+        return list(zip(*columns, strict=True))
+
+    def _columns(self, statement: str) -> Columns:
+        found = self._fetch(statement)
+        return {label: _array(column) for label, column in zip(found.column_names, found.columns, strict=True)}
+
+    def _fetch(self, statement: str) -> pa.Table:
+        translated = self._translate(statement)
+        with self._lock:
+            if self._closed:
+                raise SourceError("the data are closed")
+            self._list_files(statement)
+            return self._session.run(lambda: self._session.spark.sql(translated).toArrow())
+
+    def _unchanged(self) -> bool:
+        return True  # the files of a question were listed once; one that is gone since has failed it
+
+    def _bounded_anyway(self, summary: Summary) -> bool:
+        """Nothing promises that a key is unique, and rows may come between two questions."""
+        return summary.bound is None
+
+    def _most_rows(self, relation: QueryRelation, unit: Field, enough: int) -> int:
+        return enough + 1
+
+    def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
+        declared = self._policy.tables[table].columns
+        return {column: declared.get(column) for owner, column in self._storages if owner == table}
+
+
+def _opened(spark: Any, limit_seconds: float) -> OwnSession:
+    with suppress(Exception):  # pages of Java
+        return OwnSession(spark, limit_seconds)
+    raise SourceError("Spark gives no session; it may have been stopped")
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Sums come as decimals without a fraction, and are whole numbers here."""
+    if pa.types.is_decimal(column.type) and column.type.scale == 0:
+        return [None if value is None else int(value) for value in column.to_pylist()]
+    return list(column.to_pylist())
+
+
+def _array(column: pa.ChunkedArray) -> Any:
+    """As DuckDB gives columns: masked where they are NULL."""
+    whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if pa.types.is_decimal(whole.type) and whole.type.scale == 0:
+        with suppress(pa.ArrowInvalid):  # beyond 64 bits
+            whole = whole.cast(pa.int64())
+    mask = pc.is_null(whole).to_numpy(zero_copy_only=False)
+    if pa.types.is_integer(whole.type):
+        return np.ma.masked_array(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False), mask)
+    values = [int(value) if isinstance(value, Decimal) else value for value in whole.to_pylist()]
+    return np.ma.masked_array(np.array(values, dtype=object), mask)

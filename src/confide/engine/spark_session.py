@@ -1,0 +1,182 @@
+"""A session of our own on Spark: in this process, given by the caller, or far away over Spark Connect.
+
+The session is a copy, with settings of its own: nobody else's tables, views and settings are touched.
+"""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final, TypeVar
+
+from confide.engine.running import TimeLimitError
+from confide.errors import SourceError
+
+_SETTINGS: Final = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.variable.substitute": "false",  # else ${...} in a text of a question would be replaced
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+}
+_START: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",  # what Spark logs of a failure may hold values
+}
+_START_HERE: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),  # 200 otherwise, each of them a task
+}
+_PATIENCE: Final = 10.0
+_PAUSE: Final = 0.1
+_NUMBERS = count()
+
+Result = TypeVar("Result")
+
+
+class OwnSession:
+    """A copy of a session on Spark. Statements run in it within a time limit, and Ctrl-C ends them there too."""
+
+    def __init__(self, spark: Any, limit_seconds: float) -> None:
+        self.spark = _copy(spark)
+        self.limit_seconds = limit_seconds
+        for setting, value in _SETTINGS.items():
+            self.spark.conf.set(setting, value)
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """What `work` gives, if it gives it in time; what takes longer, or is interrupted, is ended on Spark too."""
+        tag = f"confide-{os.getpid()}-{next(_NUMBERS)}"
+        results: list[Result] = []
+        errors: list[BaseException] = []
+
+        def labelled() -> None:
+            try:
+                self._label(tag)
+                results.append(work())
+            except BaseException as error:  # raised again in the caller's thread
+                errors.append(error)
+
+        worker = _start(labelled)
+        try:
+            worker.join(self.limit_seconds)
+        finally:
+            # Again and again, since one that comes before the work has begun is forgotten; in threads of their own,
+            # since a Spark that says nothing any more must hold up nobody.
+            deadline = time.monotonic() + _PATIENCE
+            while worker.is_alive() and time.monotonic() < deadline:
+                _start(lambda: self._cancel(tag)).join(_PATIENCE)
+                worker.join(_PAUSE)
+        if errors:
+            raise errors[0]
+        if not results:
+            raise TimeLimitError
+        return results[0]
+
+    def _label(self, tag: str) -> None:
+        if _is_remote(self.spark):
+            self.spark.addTag(tag)
+            return
+        self.spark.sparkContext.addJobTag(tag)
+        self.spark.sparkContext.setInterruptOnCancel(True)
+
+    def _cancel(self, tag: str) -> None:
+        if _is_remote(self.spark):
+            self.spark.interruptTag(tag)
+        else:  # results that come as Arrow are fetched in a thread of Spark's, which tags of a session do not reach
+            self.spark.sparkContext.cancelJobsWithTag(tag)
+
+    def close(self) -> None:
+        """End the session if it is one on a server; Spark in this process is its owner's, and ends with it."""
+        if _is_remote(self.spark):
+            _start(self.spark.stop).join(_PATIENCE)
+
+
+def find_spark(master: str | None) -> Any:
+    """Spark at this master or address; None is the Spark of this process, or a new one here."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415  heavy
+
+    master = master or os.environ.get("SPARK_REMOTE")
+    if master is not None and master.startswith("sc://"):
+        return _connected(master)
+    active = _quietly(SparkSession.getActiveSession)
+    if active is None:
+        return _started(SparkSession, master or "local[*]")
+    if master is not None and not _is_remote(active) and active.sparkContext.master != master:
+        raise SourceError(
+            f"the source is Spark at {master}, but this process runs Spark at {active.sparkContext.master} already; "
+            "stop that first, or make it the source (source: spark)"
+        )
+    return active
+
+
+def _connected(address: str) -> Any:
+    try:
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415  heavy, with drivers of its own
+    except ImportError:
+        remote: Any = None
+    else:
+        remote = SparkSession
+    if remote is None:
+        raise SourceError("Spark Connect needs drivers that are not installed; run: pip install 'confide[spark]'")
+    begun: list[Any] = []
+
+    def begin() -> None:
+        session = _quietly(lambda: remote.builder.remote(address).create())
+        if session is not None and _quietly(lambda: session.version) is not None:
+            begun.append(session)
+
+    _start(begin).join(3 * _PATIENCE)
+    if not begun:
+        shown = address.partition(";")[0]  # what follows may be a token
+        raise SourceError(f"Spark Connect cannot be reached at {shown}; check host, port and that it runs")
+    return begun[0]
+
+
+def _started(sessions: Any, master: str) -> Any:
+    if shutil.which("java") is None and not shutil.which("bin/java", path=os.environ.get("JAVA_HOME", "")):
+        raise SourceError(
+            "Spark needs a Java runtime, and none was found; install one, for example apt-get install "
+            "default-jre-headless, or set JAVA_HOME"
+        )
+    builder = sessions.builder.appName("confide").master(master)
+    for setting, value in (_START | (_START_HERE if master.startswith("local") else {})).items():
+        builder = builder.config(setting, value)
+    started = _quietly(builder.getOrCreate)
+    if started is None:
+        raise SourceError(f"Spark does not start at {master}; check the master, and that Java is 17 or newer")
+    return started
+
+
+def _copy(spark: Any) -> Any:
+    """A session with the tables and temporary views of another, and settings that can be changed alone."""
+    if _is_remote(spark):
+        return spark.cloneSession()
+    return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
+def _is_remote(spark: Any) -> bool:
+    return ".connect." in type(spark).__module__
+
+
+def _quietly(call: Callable[[], Any]) -> Any:
+    """None instead of pages of Java, which may hold addresses and tokens."""
+    try:
+        return call()
+    except Exception:
+        return None
+
+
+def _start(work: Callable[[], Any]) -> threading.Thread:
+    thread = threading.Thread(target=_quietly, args=(work,), name="confide-statement", daemon=True)
+    thread.start()
+    return thread

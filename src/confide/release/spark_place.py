@@ -1,0 +1,97 @@
+"""What a policy's `source` says of Spark: which one, and where on it each table is."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from confide.errors import SourceError
+from confide.policy import Policy
+
+_HERE = "spark"
+_PREFIX = "spark:"
+_ADDRESS = re.compile(r"(spark://|sc://|local($|\[))")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPlace:
+    """The master or address of Spark, None for the one of this process or a new one here; a place for each table.
+
+    A place is a name in the catalogue or, if it is in `files`, a path to Parquet files.
+    """
+
+    master: str | None
+    tables: Mapping[str, str]
+    files: frozenset[str] = frozenset()
+
+
+def spark_place(policy: Policy) -> SparkPlace | None:
+    """Where a policy's data are on Spark; None if they are elsewhere."""
+    source = policy.source
+    if source is None:
+        return None
+    if isinstance(source, str):
+        return _catalogue(source, policy) if _is_spark(source) else None
+    if not any(_is_spark(address) for address in source.values()):
+        return None
+    return _each(source, policy)
+
+
+def named_tables(policy: Policy) -> SparkPlace:
+    """Every table by its name in a given session."""
+    return SparkPlace(None, {label: _quoted(label) for label in policy.tables})
+
+
+def _is_spark(address: str) -> bool:
+    return address == _HERE or address.startswith(_PREFIX) or _ADDRESS.match(address) is not None
+
+
+def _catalogue(source: str, policy: Policy) -> SparkPlace:
+    """One Spark, and its catalogue holds every table: `spark`, `spark:yarn`, `local[4]`, `sc://host?schema=clinic`."""
+    address, _, setting = source.partition("?")
+    key, _, schema = setting.partition("=")
+    if setting and (key != "schema" or not schema):
+        raise SourceError(f"{address}?{key}: a source on Spark takes ?schema=NAME, or is written for each table")
+    prefix = f"{'.'.join(map(_quoted, schema.split('.')))}." if schema else ""
+    return SparkPlace(_master(address), {label: prefix + _quoted(label) for label in policy.tables})
+
+
+def _each(source: Mapping[str, str], policy: Policy) -> SparkPlace:
+    """For each table a path or name: `spark:PATH`, `spark:NAME`, or an address with ?parquet=PATH or ?table=NAME."""
+    masters: dict[str | None, str] = {}
+    tables: dict[str, str] = {}
+    files = set()
+    for label in policy.tables:
+        written = source.get(label, "")
+        if not _is_spark(written):
+            raise SourceError(f"some tables are on Spark, so all must be: write {label}: spark:PATH or spark:NAME")
+        address, _, setting = written.partition("?")
+        key, _, place = setting.partition("=")
+        if not setting and written.startswith(_PREFIX) and not written.startswith("spark://"):
+            address, place = _HERE, written.removeprefix(_PREFIX)
+            key = "parquet" if "/" in place or place.endswith(".parquet") else "table"
+        if key not in ("parquet", "table") or not place:
+            raise SourceError(f"{label}: Spark is named, but no table of it; write ?parquet=PATH or ?table=NAME")
+        masters.setdefault(_master(address), label)
+        tables[label] = _path(policy, place) if key == "parquet" else place
+        if key == "parquet":
+            files.add(label)
+    if len(masters) > 1:
+        first, second, *_ = masters.values()
+        raise SourceError(f"{first} and {second} are on different Sparks; all tables must be on one")
+    return SparkPlace(next(iter(masters)), tables, frozenset(files))
+
+
+def _master(address: str) -> str | None:
+    if address == _HERE:
+        return None
+    return address if _ADDRESS.match(address) else address.removeprefix(_PREFIX)
+
+
+def _path(policy: Policy, place: str) -> str:
+    """A path beside the policy, if there is such a file or folder here; Spark may see another disk."""
+    local = policy.base / place
+    return str(local.resolve()) if "://" not in place and local.exists() else place
+
+
+def _quoted(label: str) -> str:
+    return "`" + label.replace("`", "``") + "`"

@@ -1,0 +1,35 @@
+"""Arrow tables as Parquet files that Spark reads, for tests."""
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from confide.engine.spark_engine import SparkEngine
+from confide.engine.spark_schema import Place
+from confide.policy import Policy
+
+_NUMBERS = count()
+
+
+def create_engine(
+    spark: Any,
+    folder: Path,
+    policy: Policy,
+    tables: Mapping[str, pa.Table],
+    seconds: float = 600.0,
+    settings: Mapping[str, str] | None = None,
+) -> SparkEngine:
+    """An engine over new files in a folder; `settings` of its session are changed after it has made its own."""
+    places = {}
+    for label, table in tables.items():
+        place = folder / f"{next(_NUMBERS)}.parquet"
+        pq.write_table(table, place)
+        places[label] = Place(str(place), files=True)
+    engine = SparkEngine(policy, places, spark, limit_seconds=seconds)
+    for setting, value in (settings or {}).items():
+        engine._session.spark.conf.set(setting, value)
+    return engine

@@ -1,0 +1,252 @@
+"""A policy whose data are on Spark: the same calls, and clear words for what is wrong."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide.errors import EngineError, SourceError
+from confide.policy import Policy
+from confide.release.inspection import check_source
+from confide.release.spark_place import spark_place
+from tests.spark import MISSING, has_java
+
+SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM person GROUP BY region"
+NAMED = "SELECT r.name, COUNT(*) AS n FROM person JOIN region_name AS r ON person.region = r.region GROUP BY r.name"
+TABLES: dict[str, Any] = {
+    "person": {"columns": {"region": {"values": ["N", "S"]}, "age": {"range": [0, 115]}}},
+    "region_name": {"public": True},
+}
+
+
+def person(count: int = 3000, **more: Any) -> pa.Table:
+    rows = {"region": ["N" if i % 3 == 0 else "S" for i in range(count)], "age": [i % 100 for i in range(count)]}
+    return pa.table({**rows, **more})
+
+
+def regions(*more: tuple[str, str]) -> pa.Table:
+    rows = [("N", "North"), ("S", "South"), *more]
+    return pa.table({"region": [row[0] for row in rows], "name": [row[1] for row in rows]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pq.write_table(person(), tmp_path / "person.parquet")
+    pq.write_table(regions(), tmp_path / "region_name.parquet")
+    return tmp_path
+
+
+def rules(folder: Path, source: Any = "files", **more: Any) -> Policy:
+    files = {label: f"spark:{label}.parquet" for label in TABLES}
+    facts = {"budget": {"epsilon": 10_000}, "unit": "row", "tables": TABLES, **more}
+    if source is not None:
+        facts["source"] = files if source == "files" else source
+    return Policy.parse(facts, base=folder)
+
+
+# --- what a policy says -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "master", "table", "files"),
+    [
+        ("spark", None, "`person`", False),
+        ("spark:yarn", "yarn", "`person`", False),
+        ("local[4]", "local[4]", "`person`", False),
+        ("spark://host:7077?schema=a.b`c", "spark://host:7077", "`a`.`b``c`.`person`", False),
+        ("sc://host:15002/;token=x", "sc://host:15002/;token=x", "`person`", False),
+        ({"person": "spark:s3a://b/person", "region_name": "spark:db.r"}, None, "s3a://b/person", True),
+        (
+            {"person": "spark://h:7077?parquet=/data/p", "region_name": "spark://h:7077?table=db.r"},
+            "spark://h:7077",
+            "/data/p",
+            True,
+        ),
+    ],
+)
+def test_where_tables_are(tmp_path: Path, source: Any, master: str | None, table: str, files: bool) -> None:
+    place = spark_place(rules(tmp_path, source))
+    assert place is not None
+    assert (place.master, place.tables["person"], "person" in place.files) == (master, table, files)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"person": "spark:p.parquet", "region_name": "r.csv"}, "region_name: spark:PATH"),
+        ({"person": "spark:p.parquet"}, "region_name: spark:PATH"),
+        ({"person": "spark://h:1?parquet=/p", "region_name": "sc://h:1?parquet=/r"}, "different Sparks"),
+        ({"person": "spark://h:1", "region_name": "spark://h:1?parquet=/r"}, r"write \?parquet=PATH"),
+        ("sc://host?catalog=x", r"takes \?schema=NAME"),
+    ],
+)
+def test_places_that_make_no_sense(tmp_path: Path, source: Any, words: str) -> None:
+    with pytest.raises(SourceError, match=words):
+        spark_place(rules(tmp_path, source))
+
+
+def test_other_sources_are_not_spark(tmp_path: Path) -> None:
+    for source in (None, "people.duckdb", "postgresql://h/d", {"person": "local.parquet", "region_name": "r.csv"}):
+        assert spark_place(rules(tmp_path, source)) is None
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_calls_answer(spark: Any, folder: Path) -> None:
+    with confide.open(rules(folder), spark, folder / "l") as people:
+        assert people.plan(SQL, epsilon=30).affordable
+        answer = people.sql(SQL, epsilon=3000)
+        assert [row["n"] for row in answer.to_dicts()] == pytest.approx([1000, 2000], abs=3)
+        assert [row["mean"] for row in answer.to_dicts()] == pytest.approx([49.5, 49.5], abs=1)
+        assert people.sql(SQL, epsilon=3000).to_dicts() == answer.to_dicts()
+        named = people.sql(NAMED, epsilon=1000)
+        assert [row["n"] for row in named.to_dicts()] == pytest.approx([1000, 2000], abs=3)
+        # A public table that repeats more than it did is part of a sensitivity: it ends the question.
+        pq.write_table(regions(("N", "Again")), folder / "region_name.parquet")
+        with pytest.raises(EngineError):
+            people.sql(NAMED, epsilon=2)
+        # Rows that came since are read, columns that changed are not.
+        pq.write_table(person(6000), folder / "person.parquet")
+        counted = people.sql("SELECT COUNT(*) AS n FROM person", epsilon=1000)
+        assert counted.to_dicts()[0]["n"] == pytest.approx(6000, abs=3)
+        pq.write_table(person(10, age=["old"] * 10), folder / "person.parquet")
+        with pytest.raises(EngineError) as caught:
+            people.sql("SELECT SUM(age) AS s FROM person", epsilon=5)
+        assert str(caught.value) == str(EngineError())
+        assert people.budget.spent == 5007
+
+
+def test_views_and_settings_of_a_given_session(spark: Any, folder: Path) -> None:
+    """Its temporary views are tables; its settings do not reach our statements, and ours do not reach it."""
+    for label in TABLES:
+        spark.read.parquet(str(folder / f"{label}.parquet")).createOrReplaceTempView(label)
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        before = sorted(table.name for table in spark.catalog.listTables())
+        with confide.open(rules(folder, None), spark, folder / "l") as people:
+            assert people.sql("SELECT COUNT(*) AS n FROM person", epsilon=1000).to_dicts()[0]["n"] == pytest.approx(
+                3000, abs=3
+            )
+            engine: Any = people._holdings.engine
+            assert engine._session.spark.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+        assert sorted(table.name for table in spark.catalog.listTables()) == before
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+        for label in TABLES:
+            spark.catalog.dropTempView(label)
+
+
+def test_the_check_says_what_it_read(spark: Any, folder: Path) -> None:
+    assert spark is not None
+    remarks = check_source(rules(folder))
+    assert "person (2 columns), region_name (2 columns)" in remarks[0]
+
+
+def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
+    ledger = folder / "l"
+    with pytest.raises(SourceError, match="nowhere is no table"):
+        confide.open(rules(folder, dict.fromkeys(TABLES, "spark:nowhere")), spark, ledger)
+    (folder / "torn.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match="holds no Parquet files") as caught:
+        confide.open(rules(folder, dict.fromkeys(TABLES, "spark:torn.parquet")), spark, ledger)
+    assert caught.value.__context__ is None
+    with pytest.raises(SourceError, match=r"local\[7\].*already"):
+        confide.open(rules(folder, "local[7]"), ledger=ledger)
+    with pytest.raises(SourceError, match="leave out data="):
+        confide.open(rules(folder, "local[7]"), spark, ledger)
+    with pytest.raises(SourceError, match="leave out data="):
+        confide.open(rules(folder, "x.duckdb"), spark, ledger)
+    with pytest.raises(SourceError, match="leave out data="):
+        confide.open(rules(folder), {"person": {}}, ledger)
+    for table, words in (
+        (person().drop_columns("age"), "no column age"),
+        (person().rename_columns(["region", "AGE"]), "it has AGE"),
+        (person(10, region=["N"] * 10, age=["1"] * 10), "stored as VARCHAR"),
+    ):
+        pq.write_table(table, folder / "person.parquet")
+        with pytest.raises(SourceError, match=words):
+            confide.open(rules(folder), spark, ledger)
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_statement_that_takes_too_long_is_ended(spark: Any, folder: Path) -> None:
+    from confide.engine.spark_engine import SparkEngine  # noqa: PLC0415  needs Spark
+    from confide.engine.spark_schema import Place  # noqa: PLC0415
+    from tests.engine.worlds import CHARGE  # noqa: PLC0415
+
+    class Slow:
+        def read(self, statements: Any) -> Any:
+            pairs = "FROM main.person AS a JOIN main.person AS b ON a.age + b.age > 0"
+            return statements.rows(f"SELECT COUNT(*) {pairs} JOIN main.person AS c ON b.age + c.age > 10")
+
+    places = {label: Place(str(folder / f"{label}.parquet"), files=True) for label in TABLES}
+    pq.write_table(person(400), folder / "person.parquet")
+    engine = SparkEngine(rules(folder), places, spark)
+    engine._session.limit_seconds = 0.5
+    begun = time.monotonic()
+    with pytest.raises(EngineError):
+        engine.inquire(Slow(), CHARGE)
+    assert time.monotonic() - begun < 20
+    engine.close()
+
+
+def _run(code: str, **environment: str) -> str:
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_no_java_is_said(folder: Path) -> None:
+    policy = {"budget": {"epsilon": 1}, "unit": "row", "tables": TABLES, "source": "local[1]"}
+    code = (
+        "import os, confide\n"
+        "os.environ['PATH'] = '/nowhere'; os.environ.pop('JAVA_HOME', None); os.environ.pop('SPARK_REMOTE', None)\n"
+        f"try: confide.open({policy!r}, ledger={str(folder / 'l')!r})\n"
+        "except confide.errors.SourceError as error: print(error)\n"
+    )
+    assert "needs a Java runtime" in _run(code)
+
+
+@pytest.mark.audit
+def test_a_spark_that_is_killed_gives_one_error_and_the_charge_stays(folder: Path) -> None:
+    """Java dies while a question runs, and is dead when the next one comes."""
+    if not has_java():
+        pytest.skip(MISSING)
+    policy = {"budget": {"epsilon": 9}, "unit": "row", "tables": {"person": TABLES["person"]}}
+    policy["source"] = {"person": f"spark:{folder}/person.parquet"}
+    code = (
+        "import os, signal, threading, time, confide\n"
+        f"people = confide.open({policy!r}, ledger={str(folder / 'l')!r})\n"
+        "from pyspark import SparkContext\n"
+        "java = int(SparkContext._gateway.jvm.java.lang.ProcessHandle.current().pid())\n"
+        "people.sql('SELECT COUNT(*) AS n FROM person', epsilon=1)\n"
+        "engine = people._holdings.engine\n"
+        "slow = engine._fetch\n"
+        "def fetch(statement):\n"
+        "    threading.Timer(0.02, lambda: os.kill(java, signal.SIGKILL)).start()\n"
+        "    return slow(statement)\n"
+        "engine._fetch = fetch\n"
+        "begun = time.monotonic()\n"
+        "for epsilon in (2, 3):\n"
+        "    try: people.sql('SELECT SUM(age) AS s FROM person', epsilon=epsilon)\n"
+        "    except confide.errors.EngineError as error: print('ended', 'charge' in str(error), error.__context__)\n"
+        "    engine._fetch = slow\n"
+        "print(people.budget.spent, time.monotonic() - begun < 60)\n"
+        "people.close()\n"
+    )
+    lines = _run(code).splitlines()
+    assert lines == ["ended True None", "ended True None", "6.0 True"]
