@@ -22,7 +22,6 @@ class Prepared:
     answer: int = 0
     scale: float = 0.0
     totals: tuple[int, ...] = ()
-    shared: bool = False
 
     def measure(self) -> tuple[int, int, int]:
         request = self.request
@@ -30,7 +29,7 @@ class Prepared:
             mechanism = request.smooth(0)
             (noised,), half = mechanism.measure([self.answer], self.scale, request.miss, self.randomness)
             return noised, noised - half, noised + half
-        result = request.cut(0, self.shared).measure(self.totals, self.randomness)
+        result = request.cut(0).measure(self.totals, self.randomness)
         return result.estimate, result.low, result.high
 
 
@@ -55,6 +54,5 @@ def prepared(
         made.scale = sensitivity(holdings, request, charge).smooth(float(request.smooth(0).alpha))
         return made
     (shares,) = holdings.engine.inquire(SharesInquiry(question, 0), charge)
-    made.shared = shares.entities is not None
-    made.totals = tuple(totals(shares, request.cut(0, made.shared).levels.edges))
+    made.totals = tuple(totals(shares, request.cut(0).levels.edges))
     return made

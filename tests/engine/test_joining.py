@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import confide
-from confide.engine.joining import FrequencyInquiry, ResidualInquiry, SharesInquiry, distinct_owners
+from confide.engine.joining import FrequencyInquiry, ResidualInquiry, SharesInquiry
 from confide.privacy.loss import PureDP
-from confide.query.conjunction import bind_conjunction
+from confide.query.conjunction import bind_conjunction, distinct_owners
 from tests.mechanism.test_residual import joined, residuals
 from tests.release.test_joins import KEY, key_data
 

@@ -34,15 +34,16 @@ def test_one_unit_changes_what_is_declared():
             assert all(0 <= change <= 1 for change in changes)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_one_unit_among_units_that_share_rows_changes_what_is_declared(seed):
+@pytest.mark.parametrize("owners", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_unit_among_units_that_share_rows_changes_what_is_declared(seed, owners):
     random = np.random.default_rng(seed)
-    entities, weights = random.integers(0, 7, (25, 2)), random.integers(1, 9, 25)
-    levels = Levels(128, shared=True)
+    entities, weights = random.integers(0, 7, (25, owners)), random.integers(1, 9, 25)
+    levels = Levels(128, owners)
     for leaves in range(7):
         kept = ~(entities == leaves).any(axis=1)
         more, less = Packing(entities, weights), Packing(entities[kept], weights[kept])
-        after, before = ([p.within(edge) for edge in levels.edges] for p in (more, less))
+        after, before = (packing.totals(levels.edges) for packing in (more, less))
         for place in range(len(levels.edges)):
             assert abs(after[place] - before[place]) <= levels.sensitivity(place)
         changes = [b - a for a, b in zip(levels.gains(before), levels.gains(after), strict=True)]
@@ -76,6 +77,13 @@ def test_the_lower_end_holds_whatever_the_data_are(kind):
     assert sum(mechanism.measure(totals, source).low <= 500_050 for _ in range(100)) >= 88
     assert mechanism.assumes == "density"
     assert "cut-off" in mechanism.condition
+
+
+def test_the_condition_counts_what_gains_are_counted_in():
+    alone, paired, three = (Truncation(Levels(2**20, owners), ONE, 0.1).condition for owners in (1, 2, 3))
+    assert alone.endswith("times it")
+    assert paired.endswith("more")
+    assert three.endswith("more")
 
 
 def test_no_data_are_data_too():

@@ -8,7 +8,11 @@ import polars as pl
 import pytest
 
 import confide
+from confide.engine.network import network_of
 from confide.errors import ParameterError, QueryError
+from confide.mechanism.sharing import slack
+from confide.mechanism.truncation import Levels
+from confide.release.graph import packed_triangles
 
 COLUMNS = {"src": {"type": "id"}, "dst": {"type": "id"}, "weight": {"range": [0, 9]}}
 ROW: dict[str, Any] = {
@@ -138,6 +142,39 @@ def test_nodes_as_units(mechanism):
         assert answer.unit == "node of edge, with all its edges"
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "truncate", "r2t"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_triangles_with_nodes_as_units(mechanism, directed):
+    pairs = edges()
+    exact = triangles(pairs) * (6 if directed else 1)
+    with opened([*pairs, *((b, a) for a, b in pairs)]) as session:
+        answer = session.graph("edge", "src", "dst", directed=directed, unit="node").triangles(
+            20_000, mechanism=mechanism
+        )
+        (row,) = answer.to_dicts()
+        assert abs(row["triangles"] - exact) <= exact / 20
+        assert row["triangles_low"] <= exact
+        assert answer.assumes == {"triangles": "density"}
+        assert answer.unit == "node of edge, with all its edges"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_that_leaves_takes_at_most_the_declared_number_of_triangles_with_it(seed):
+    """Through everything that is between an edge table and the mechanism; nodes that are alike are in it."""
+    pairs = [*edges(16, 0.5, seed), *combinations(range(20, 27), 2), (0, 20), (0, 21)]
+    levels = Levels(128, 3)
+
+    def totals(kept):
+        both = {"a": np.array([a for a, _ in kept]), "b": np.array([b for _, b in kept])}
+        return packed_triangles(network_of(both, directed=False), levels.edges)
+
+    whole = totals(pairs)
+    for node in (*range(16), 20, 23):
+        rest = totals([pair for pair in pairs if node not in pair])
+        for place in range(len(levels.edges)):
+            assert -slack(levels.edges[place]) <= whole[place] - rest[place] <= levels.sensitivity(place)
+
+
 def test_a_key_as_the_unit_is_a_node():
     pairs = edges()
     with opened(pairs, KEY) as session:
@@ -186,7 +223,7 @@ def test_public_numbers_of_rows_cost_twice():
         (lambda s: s.graph("edge", "src", "dst").triangles(0), "above 0"),
         (lambda s: s.graph("edge", "src", "dst").triangles(1, confidence=1), "not between 0 and 1"),
         (lambda s: s.graph("edge", "src", "dst").triangles("1e-4", mechanism="ladder"), "at least 0.001"),
-        (lambda s: s.graph("edge", "src", "dst", unit="node").triangles(1), "ask edges"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").triangles(1, mechanism="ladder"), "auto, truncate, r2t"),
         (lambda s: s.graph("edge", "src", "dst", unit="node").stars(2, 1), "ask edges"),
         (lambda s: s.graph("edge", "src", "dst", unit="node").degree_histogram(1, 5), "protect edges"),
     ],

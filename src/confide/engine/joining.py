@@ -11,7 +11,7 @@ from confide.engine.protocol import Statements
 from confide.engine.row_sql import RowWriter
 from confide.engine.sql import SummaryWriter
 from confide.engine.syntax import cast, select
-from confide.query.conjunction import Conjunction, equal_fields, filters_of, relation_of
+from confide.query.conjunction import Conjunction, distinct_owners, filters_of, relation_of
 from confide.query.grouping import key_size
 from confide.query.hypergraph import Places, hypergraph_of
 from confide.query.tree import Always, Both, Bound, Cell, DeclaredKey, Field, Key, Known, Scan, Summary
@@ -129,15 +129,6 @@ class SharesInquiry:
         else:
             statement = _numbered(sums, keys, len(owners))
         return _arranged(statements.columns(statement), question, len(owners))
-
-
-def distinct_owners(question: Conjunction) -> tuple[Field, ...]:
-    """One column for every entity of a joined row: owners that the join makes equal are one."""
-    found: list[Field] = []
-    for owner in question.owners:
-        if not any(owner in equal_fields(question.pairs, other) for other in found):
-            found.append(owner)
-    return tuple(found)
 
 
 def _numbered(sums: str, keys: list[str], owners: int) -> str:

@@ -98,16 +98,16 @@ def triangle_facts(network: Network) -> TriangleFacts:
     codes.sort()
     best: dict[int, int] = {0: max(0, _widest(matrix, out, into))}
     count = 0
-    for begin, end in _blocks(matrix, out):
+    for begin, end in runs(matrix @ out):
         rows = matrix[begin:end]
         paths = (rows @ matrix).tocoo()
         row, column = paths.row.astype(np.int64) + begin, paths.col.astype(np.int64)
         apart = row != column
         row, column, shared = row[apart], column[apart], paths.data[apart].astype(np.int64)
         # A path from j to i closes with the edge from i to j; those that are there are triangles.
-        back = _joined(codes, column * network.nodes + row)
+        back = joined(codes, column * network.nodes + row)
         count += int(shared[back].sum())
-        ahead = back if not network.directed else _joined(codes, row * network.nodes + column)
+        ahead = back if not network.directed else joined(codes, row * network.nodes + column)
         reach = out[row] + into[column] - 2 * ahead
         _keep_largest(best, shared, reach)
     front: list[tuple[int, int]] = []
@@ -176,18 +176,18 @@ def _adjacency(network: Network) -> Any:
     return sparse.csr_array((ones, (source, target)), shape=(network.nodes, network.nodes))
 
 
-def _joined(codes: Places, wanted: Places) -> NDArray[np.bool_]:
+def joined(codes: Places, wanted: Places) -> NDArray[np.bool_]:
     """Which of the wanted pairs are edges, all written as first × nodes + second."""
     places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
     found: NDArray[np.bool_] = codes[places] == wanted
     return found
 
 
-def _blocks(matrix: Any, out: Places) -> list[tuple[int, int]]:
-    """Runs of rows whose paths of two edges fit into memory."""
-    work = np.cumsum(matrix @ out)
+def runs(paths: Places) -> list[tuple[int, int]]:
+    """Runs of places whose paths of two edges together fit into memory."""
+    work = np.cumsum(paths)
     cuts, begin = [], 0
-    while begin < matrix.shape[0]:
+    while begin < len(work):
         before = int(work[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(work, before + WORK, side="right")))
         cuts.append((begin, end))

@@ -1,11 +1,12 @@
-"""How much of a join is left when no entity keeps more than τ: a maximum flow, or a program, reduced and certified.
+"""How much of a join is left when no entity keeps more than τ: a maximum flow for pairs, a concave program beyond.
 
 Each set of entities that share joined rows has a variable u between 0 and what its rows count for; for every entity the
 variables of its sets add up to at most τ; their sum is as large as may be. Taking one entity away takes at most τ from
 the optimum, and from τ on that no entity exceeds the optimum is the exact total (Dong et al. 2022; Kasiviswanathan et
-al. 2013 for graphs).
+al. 2013 for graphs). For sets of three and more the sum is curved, which costs a quarter of τ: see `curved`.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,23 +15,26 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from confide.mechanism.curved import Curved, UncertifiedError
+from confide.mechanism.sharing import PAIR, slack
+
 Integers = NDArray[np.int64]
-GAP: Final = 0.25  # an optimum is certified to within it, so that its rounding is off by less than 1
-
-
+Floats = NDArray[np.float64]
 FLOW_LIMIT: Final = 2**31 - 2  # the flow's integers have 32 bits
-
-
-class UncertifiedError(Exception):
-    """The solver's optimum could not be certified by its own dual."""
+CERTIFIED: Final = 0.25  # of `slack`, what an optimum is certified to
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packing:
-    """Sets of entities (a row of `entities` each; an entity named twice counts once) and what their rows count for."""
+    """Sets of entities (a row of `entities` each; an entity named twice counts once) and what their rows count for.
+
+    `kinds`: numbers of entities that are alike: exchanging two of the same number changes no set and no weight, and
+    then they may keep the same. None: all differ. Only sets without repetition may have kinds.
+    """
 
     entities: Integers
     weights: Integers
+    kinds: Integers | None = None
 
     def __post_init__(self) -> None:
         if self.entities.ndim != 2 or len(self.entities) != len(self.weights) or np.any(self.weights < 0):
@@ -51,26 +55,85 @@ class Packing:
         return result
 
     def within(self, most: int) -> int:
-        """The optimum for τ = `most`, rounded to nearest: within 1 of what any neighbour's rounds to, plus τ."""
+        """The optimum for τ = `most`, rounded to nearest."""
+        return self.totals((most,))[0]
+
+    def totals(self, levels: Sequence[int]) -> list[int]:
+        """The optimum for every τ."""
+        found = dict(self.each(levels))
+        return [found[most] for most in levels]
+
+    def each(self, levels: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The same, level by level, from the largest on."""
+        falling = sorted(set(levels), reverse=True)
         if not len(self.weights):
-            return 0
-        binding = self.contributions() > most
+            yield from ((most, 0) for most in falling)
+            return
+        contributions = self.contributions()
+        if self.entities.shape[1] <= PAIR:
+            yield from ((most, self._paired(most, contributions)) for most in falling)
+        else:
+            yield from self._curved(falling, contributions)
+
+    def _paired(self, most: int, contributions: Integers) -> int:
+        binding = contributions > most
         if not binding.any():
             return self.total
-        members = np.sort(np.where(binding[self.entities], self.entities, -1), axis=1)
-        for column in range(1, members.shape[1]):
-            members[members[:, column] == members[:, column - 1], column - 1] = -1
-        members = np.sort(members, axis=1)
+        members = _distinct(np.where(binding[self.entities], self.entities, -1))
         touched = members[:, -1] >= 0
         # Sets without a binding entity are kept whole; sets with the same binding entities are one variable.
         fixed = int(self.weights[~touched].sum())
         columns, places = np.unique(members[touched], axis=0, return_inverse=True)
         sums = np.bincount(places.ravel(), weights=self.weights[touched].astype(np.float64), minlength=len(columns))
         # What an entity could never use beyond τ is cut before the solver sees it.
-        limits = np.minimum(sums.astype(np.float64), float(most))
-        if columns.shape[1] == 2 and 2 * limits.sum() < FLOW_LIMIT:
+        limits = np.minimum(sums, float(most))
+        if 2 * limits.sum() < FLOW_LIMIT:
             return fixed + _flow(columns, limits.astype(np.int64), most) // 2
-        return fixed + round(_optimum(columns, limits, most))
+        return fixed + round(_linear(columns, limits, most))
+
+    def _curved(self, falling: Sequence[int], contributions: Integers) -> Iterator[tuple[int, int]]:
+        """Prices found for one level are where the search begins for the next."""
+        kinds = np.arange(len(contributions)) if self.kinds is None else self.kinds
+        _, examples, places, sizes = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
+        of = np.append(places, -1)
+        sets, weights = _merged(np.sort(of[_distinct(self.entities)], axis=1), self.weights, len(sizes))
+        heaviest, prices = contributions[examples], np.full(len(sizes), np.nan)
+        for most in falling:
+            binding = np.append(heaviest > most, False)
+            touched = binding[sets].any(axis=1)
+            fixed = int(weights[~touched].sum())
+            if not touched.any():
+                yield most, fixed
+                continue
+            rows = np.flatnonzero(binding)
+            place = np.full(len(binding), -1, dtype=np.int64)
+            place[rows] = np.arange(len(rows))
+            columns, sums = _merged(np.sort(place[sets[touched]], axis=1), weights[touched], len(rows))
+            program = Curved(columns, sums.astype(np.float64), sizes[rows].astype(np.float64) * most)
+            value, prices[rows] = program.optimum(CERTIFIED * slack(most), prices[rows])
+            yield most, fixed + round(value)
+
+
+def _distinct(members: Integers) -> Integers:
+    """Members in order, those named again as -1."""
+    members = np.sort(members, axis=1)
+    for column in range(1, members.shape[1]):
+        members[members[:, column] == members[:, column - 1], column - 1] = -1
+    return np.sort(members, axis=1)
+
+
+def _merged(places: Integers, weights: Integers, size: int) -> tuple[Integers, Integers]:
+    """Distinct rows of places, and the sum of the weights of each."""
+    if (size + 1) ** places.shape[1] < 2**62:
+        codes = np.zeros(len(places), dtype=np.int64)
+        for column in places.T:
+            codes = codes * (size + 1) + column + 1
+        order = np.argsort(codes, kind="stable")
+        begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    else:
+        order = np.lexsort(places.T[::-1])
+        begins = np.flatnonzero(np.append(True, (np.diff(places[order], axis=0) != 0).any(axis=1)))
+    return places[order[begins]], np.add.reduceat(weights[order], begins)
 
 
 def _flow(columns: Integers, limits: Integers, most: int) -> int:
@@ -91,7 +154,7 @@ def _flow(columns: Integers, limits: Integers, most: int) -> int:
     return int(csgraph.maximum_flow(graph, start, end).flow_value)
 
 
-def _optimum(columns: Integers, limits: NDArray[np.float64], most: int) -> float:
+def _linear(columns: Integers, limits: Floats, most: int) -> float:
     """max Σu, 0 <= u <= limits, Σ over each entity <= most; certified between a primal and a dual value."""
     rows, numbers = np.unique(columns[columns >= 0], return_inverse=True)
     owners = np.repeat(np.arange(len(columns)), (columns >= 0).sum(axis=1))
@@ -104,12 +167,12 @@ def _optimum(columns: Integers, limits: NDArray[np.float64], most: int) -> float
     duals = np.maximum(duals, 0.0)
     lower = float(shrunk.sum())
     upper = most * float(duals.sum()) + float((limits * np.maximum(0.0, 1.0 - matrix.T @ duals)).sum())
-    if not upper - lower <= GAP:
+    if not upper - lower <= CERTIFIED * slack(most):
         raise UncertifiedError
-    return (lower + upper) / 2
+    return lower
 
 
-def _solve(matrix: Any, limits: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _solve(matrix: Any, limits: NDArray[np.float64], most: int) -> tuple[Floats, Floats]:
     import highspy  # noqa: PLC0415  heavy, and only joins of several entities need it
 
     rows, columns = matrix.shape

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,14 +18,13 @@ from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.interval import Assumes
 from confide.mechanism.law import DiscreteLaplace, NoNoise
 from confide.mechanism.randomness import Randomness
+from confide.mechanism.sharing import PAIR, sensitivity, slack
 from confide.mechanism.sparse_vector import SparseVector, Stream
 from confide.privacy.loss import PureDP
 
 LATE: Final = 0.02  # how often the walk goes a level too far, which costs width only
 BASE: Final = 2.0
 RACED: Final = 2  # every second level takes part in a race: fewer get more of ε each
-RACE_SHARE: Final = Fraction(3, 4)
-WALK_SHARE: Final = Fraction(1, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Cut-offs 1, base, base², ... up to at least `largest`. `shared`: units share rows, so F comes from a program.
+    """Cut-offs 1, base, base², ... up to at least `largest`. `owners`: how many units may share a row.
 
-    An F from a program is rounded, and is known to within 1: it changes by at most τ + 1.
+    Where they share rows F comes from a program (`Packing`): what one unit changes then is for `sharing` to say.
     """
 
     largest: int
-    shared: bool = False
+    owners: int = 1
     smallest: int = 1
     base: float = BASE
 
@@ -58,21 +58,43 @@ class Levels:
         return tuple(edges)
 
     def sensitivity(self, level: int) -> int:
-        return self.edges[level] + self.shared
+        return sensitivity(self.edges[level], self.owners)
+
+    @property
+    def walk_share(self) -> Fraction:
+        """Of ε, for the walk that learns a level with one release after it. Gains of rows that many share are noisier
+        in their own units, and a walk that stops early misses more than noise does.
+        """
+        return Fraction(1, 3) if self.owners <= PAIR else Fraction(1, 2)
+
+    @property
+    def race_share(self) -> Fraction:
+        """The same for what is not the walk, with many releases beside it."""
+        return Fraction(3, 4) if self.owners <= PAIR else Fraction(1, 2)
 
     def walk(self, epsilon: Fraction) -> SparseVector:
         """The gain of the next level over this one, in units: one unit that comes changes it by 0 to 1 where units
         share nothing, else by -1 to 2.
         """
-        return SparseVector(epsilon, 2, 3) if self.shared else SparseVector(epsilon, 1, 1)
+        return SparseVector(epsilon, 1, 1) if self.owners == 1 else SparseVector(epsilon, 2, 3)
+
+    def units(self) -> list[int]:
+        """What gains are counted in, for each level but the last.
+
+        A unit that comes raises F(τ) by 0 to its sensitivity, and what is known of F is off by less than its slack.
+        """
+        edges = self.edges
+        if self.owners == 1:
+            return [following - here for here, following in pairwise(edges)]
+        loose = [slack(edge) for edge in edges]
+        return [
+            max(self.sensitivity(place) + loose[place + 1], -(-(self.sensitivity(place + 1) + loose[place]) // 2))
+            for place in range(len(edges) - 1)
+        ]
 
     def gains(self, totals: Sequence[int]) -> list[int]:
         """⌊(F(next) - F(level)) / unit⌋, for each level but the last."""
-        result = []
-        for place, (here, following) in enumerate(zip(self.edges, self.edges[1:], strict=False)):
-            unit = max(-(-(following + 1) // 2), here + 1) if self.shared else following - here
-            result.append((totals[place + 1] - totals[place]) // unit)
-        return result
+        return [(after - before) // unit for (before, after), unit in zip(pairwise(totals), self.units(), strict=True)]
 
     def enough(self, totals: Sequence[int], epsilon: Fraction, randomness: Randomness) -> int:
         """One beyond the first level that the next one seems to gain nothing over; the last if there is none."""
@@ -95,7 +117,8 @@ class Levels:
 class Race:
     """Releases F at many levels with noise; the best lower bound of them, and an upper one from a learnt level (R2T).
 
-    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: L levels at ¾ε/L each, one sparse vector at ¼ε.
+    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: L levels share ¾ε (½ε from three owners on), a
+    sparse vector has the rest.
     Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
     Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published
     penalty of ln(L/β) scales, which only the lower end needs.
@@ -113,7 +136,7 @@ class Race:
 
     @property
     def condition(self) -> str:
-        return _condition(self.levels, self.epsilon * (1 - RACE_SHARE), self.miss / 4)
+        return _condition(self.levels, self.epsilon * (1 - self.levels.race_share), self.miss / 4)
 
     @property
     def raced(self) -> tuple[int, ...]:
@@ -125,7 +148,7 @@ class Race:
         noised = {place: _noised(law, totals[place], randomness) for place, law in laws.items()}
         each = 1 - Fraction(self.miss / (2 * len(laws)))
         bounds = {place: noised[place] - law.law.upper(each) for place, law in laws.items()}
-        learnt = self.levels.enough(totals, self.epsilon * (1 - RACE_SHARE), randomness)
+        learnt = self.levels.enough(totals, self.epsilon * (1 - self.levels.race_share), randomness)
         near, top = (next(place for place in laws if place >= level) for level in (learnt - 1, learnt))
         low = max(0, *bounds.values())
         high = max(low, noised[top] + laws[top].law.upper(1 - Fraction(self.miss / 4)))
@@ -139,7 +162,7 @@ class Race:
         return (below + laws[level].law.upper(1 - Fraction(self.miss / 4))) / 2
 
     def _laws(self) -> dict[int, Additive]:
-        share = self.epsilon * RACE_SHARE / len(self.raced)
+        share = self.epsilon * self.levels.race_share / len(self.raced)
         return {place: laplace(self.levels.sensitivity(place), share) for place in self.raced}
 
 
@@ -147,7 +170,8 @@ class Race:
 class Truncation:
     """Releases F at one level, learnt by a sparse vector, with noise for that level.
 
-    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε for the level, ⅔ε for F (after PrivateSQL,
+    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε (½ε from three owners on) for the level, the
+    rest for F (after PrivateSQL,
     Kotsogiannis et al. 2019, who learn a bound on join keys; here on what a unit adds to the answer).
     Lower end: valid whatever the data are, since F never exceeds the total. Upper end: under `condition`.
     """
@@ -164,10 +188,10 @@ class Truncation:
 
     @property
     def condition(self) -> str:
-        return _condition(self.levels, self.epsilon * WALK_SHARE, self.miss / 4)
+        return _condition(self.levels, self.epsilon * self.levels.walk_share, self.miss / 4)
 
     def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
-        level = self.levels.enough(totals, self.epsilon * WALK_SHARE, randomness)
+        level = self.levels.enough(totals, self.epsilon * self.levels.walk_share, randomness)
         law = self._law(level)
         noised = _noised(law, totals[level], randomness)
         low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
@@ -182,7 +206,7 @@ class Truncation:
         return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - Fraction(self.miss / 4))) / 2
 
     def _law(self, level: int) -> Additive:
-        return laplace(self.levels.sensitivity(level), self.epsilon * (1 - WALK_SHARE))
+        return laplace(self.levels.sensitivity(level), self.epsilon * (1 - self.levels.walk_share))
 
 
 def clipped_totals(contributions: Sequence[int], counts: Sequence[int], edges: Sequence[int]) -> list[int]:
@@ -200,4 +224,11 @@ def _noised(mechanism: Additive, total: int, randomness: Randomness) -> int:
 
 def _condition(levels: Levels, epsilon: Fraction, miss: float) -> str:
     needed = levels.needed(epsilon, miss)
-    return f"that where twice a cut-off still loses anything, doubling it brings back at least {needed:,} times it"
+    units = levels.units()
+    more = units[0] - levels.edges[0] if levels.owners > 1 and units else 0
+    times = max((Fraction(unit - more, edge) for unit, edge in zip(units, levels.edges, strict=False)), default=1)
+    beside = f" and {needed * more:,} more" if more else ""
+    return (
+        "that where twice a cut-off still loses anything, doubling it brings back at least "
+        f"{math.ceil(needed * times):,} times it{beside}"
+    )

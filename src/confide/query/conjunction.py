@@ -295,6 +295,15 @@ def equal_fields(pairs: Any, field: Field) -> frozenset[Field]:
     return frozenset(equal)
 
 
+def distinct_owners(question: Conjunction) -> tuple[Field, ...]:
+    """One column for every entity of a joined row: owners that the join makes equal are one."""
+    found: list[Field] = []
+    for owner in question.owners:
+        if not any(owner in equal_fields(question.pairs, other) for other in found):
+            found.append(owner)
+    return tuple(found)
+
+
 def sources_of(node: object) -> frozenset[str]:
     """The occurrences that an expression speaks of."""
     if isinstance(node, tuple):

@@ -32,6 +32,8 @@ LADDER_LEAVES: Final = 3
 MOST_DEGREES: Final = 10_000
 MOST_NEIGHBOURS: Final = 2**20
 """How many edges one node may have at most, for node privacy; more are cut."""
+MOST_TRIANGLES: Final = 2**24
+"""The same for triangles."""
 
 Protected = Literal["edge", "node"]
 Estimate = tuple[int, int, int]
@@ -57,7 +59,7 @@ class Graph:
     def edges(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
         """How many edges there are; with nodes as the unit, what is left when none keeps more than a learnt number."""
         if self.unit == "node":
-            return self._edges_by_node(epsilon, confidence, mechanism)
+            return self._by_node("edges", MOST_NEIGHBOURS, 2, packed_edges, epsilon, confidence, mechanism)
         name = _named(mechanism, ("laplace",))
 
         def counting(share: Fraction, miss: float, network: "Network") -> Measured:
@@ -68,10 +70,7 @@ class Graph:
     def triangles(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
         """How many triangles there are; in a directed graph how many ordered matches of (x, y), (y, z), (z, x)."""
         if self.unit == "node":
-            raise QueryError(
-                "triangles are not answered with nodes as the unit: the linear program that bounds what one node "
-                "changes has a variable for each of them; ask edges(), or protect edges"
-            )
+            return self._by_node("triangles", MOST_TRIANGLES, 3, packed_triangles, epsilon, confidence, mechanism)
         name = _named(mechanism, ("ladder", "smooth"))
 
         def counting(share: Fraction, miss: float, network: "Network") -> Measured:
@@ -93,7 +92,7 @@ class Graph:
         if self.unit == "node":
             raise QueryError(
                 "stars are not answered with nodes as the unit: one node can be in a large part of them all; "
-                "ask edges(), or protect edges"
+                "ask edges() or triangles(), or protect edges"
             )
         # Beyond three leaves a ladder's rungs might not fit into the integers that are drawn from.
         name = _named(mechanism, ("ladder", "smooth") if leaves <= LADDER_LEAVES else ("smooth",))
@@ -128,21 +127,30 @@ class Graph:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def _edges_by_node(self, epsilon: object, confidence: float, mechanism: str) -> Answer:
+    def _by_node(
+        self,
+        pattern: str,
+        most: int,
+        ends: int,
+        packed: Callable[["Network", Sequence[int]], list[int]],
+        epsilon: object,
+        confidence: float,
+        mechanism: str,
+    ) -> Answer:
+        """A pattern of so many nodes each, with nodes as the unit; what one has of it is cut at a learnt level."""
         name = _named(mechanism, ("truncate", "r2t"))
         kind = Race if name == "r2t" else Truncation
+        levels = Levels(most, ends)
 
         def counting(share: Fraction, miss: float, network: "Network") -> Measured:
-            cut = kind(Levels(MOST_NEIGHBOURS, shared=True), share, miss)
-            result = cut.measure(packed_edges(network, cut.levels.edges), self._holdings.randomness)
+            result = kind(levels, share, miss).measure(packed(network, levels.edges), self._holdings.randomness)
             return ((result.estimate, result.low, result.high),)
 
         def condition(share: Fraction, miss: float) -> str:
-            return kind(Levels(MOST_NEIGHBOURS, shared=True), share, miss).condition
+            return kind(levels, share, miss).condition
 
-        return self._ask(
-            "edges", "truncate" if name == "auto" else name, epsilon, confidence, counting, None, "", condition
-        )
+        chosen = "truncate" if name == "auto" else name
+        return self._ask(pattern, chosen, epsilon, confidence, counting, None, "", condition)
 
     def _ask(
         self,
@@ -220,13 +228,27 @@ class Graph:
 
 
 def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
-    """How many edges are left when no node keeps more than each level: linear programs, certified."""
-    from confide.mechanism.packing import Packing, UncertifiedError  # noqa: PLC0415  loaded when used
-
+    """How many edges are left when no node keeps more than each level: maximum flows."""
     ends = np.column_stack([network.source, network.target])
-    packing = Packing(ends, np.ones(len(ends), dtype=np.int64))
+    return _packed(ends, np.ones(len(ends), dtype=np.int64), None, levels)
+
+
+def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
+    """How many triangles are left when no node keeps more than each level: concave programs, certified."""
+    from confide.engine.triangle import alike, triangle_sets  # noqa: PLC0415  loaded when used
+
+    members, weights = triangle_sets(network)
+    return _packed(members, weights, alike(network), levels)
+
+
+def _packed(
+    members: NDArray[np.int64], weights: NDArray[np.int64], kinds: NDArray[np.int64] | None, levels: Sequence[int]
+) -> list[int]:
+    from confide.mechanism.curved import UncertifiedError  # noqa: PLC0415  loaded when used
+    from confide.mechanism.packing import Packing  # noqa: PLC0415
+
     try:
-        return [packing.within(level) for level in levels]
+        return Packing(members, weights, kinds).totals(levels)
     except UncertifiedError:
         pass
     raise EngineError

@@ -41,7 +41,7 @@ def plan_join(
         if request.mechanism in BY_ROW:
             half, assumes = request.smooth(place).expected_half_width(changed, request.miss), "always"
         else:
-            half, assumes = request.cut(place, shared=False).expected_half_width(changed), "density"
+            half, assumes = request.cut(place).expected_half_width(changed), "density"
         columns.append(PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes))
     notes.append(
         f"the width is in proportion to how many joined rows one unit changes, which is private: shown for {TYPICAL}"

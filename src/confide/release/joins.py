@@ -15,7 +15,14 @@ from confide.mechanism.truncation import Bounded, Levels, Race, Truncation, clip
 from confide.policy import KeyUnit, Policy
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
-from confide.query.conjunction import Conjunction, KeyPlace, Weight, bind_conjunction, private_tables
+from confide.query.conjunction import (
+    Conjunction,
+    KeyPlace,
+    Weight,
+    bind_conjunction,
+    distinct_owners,
+    private_tables,
+)
 from confide.query.grouping import key_size
 from confide.query.parse import parse
 from confide.query.tree import Cell, Join, Relation, Summary
@@ -59,11 +66,16 @@ class JoinRequest:
     def smooth(self, place: int) -> SmoothVector:
         return SmoothVector(self.shares[place], self.groups)
 
-    def cut(self, place: int, shared: bool) -> Race | Truncation:
+    @property
+    def owners(self) -> int:
+        """How many units a joined row may have."""
+        return len(distinct_owners(self.question))
+
+    def cut(self, place: int) -> Race | Truncation:
         """One group's mechanism: a unit may be in all groups, so each has its part of ε."""
         epsilon = self.shares[place] / self.groups
         kind = Race if self.mechanism == "r2t" else Truncation
-        return kind(Levels(self.largest[place], shared), epsilon, self.miss)
+        return kind(Levels(self.largest[place], self.owners), epsilon, self.miss)
 
 
 def sampled(policy: Policy) -> str:
@@ -138,7 +150,7 @@ def request_join(
         largest = (0,) * len(names)
     request = JoinRequest(question, name, exact, level, shares, largest, loss)
     for place in range(len(names)):
-        _ = request.smooth(place) if name in BY_ROW else request.cut(place, shared=False)
+        _ = request.smooth(place) if name in BY_ROW else request.cut(place)
     return request
 
 
@@ -238,7 +250,7 @@ def _by_unit(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[
     for place in range(len(request.question.weights)):
         column: Column = []
         for shares in holdings.engine.inquire(SharesInquiry(request.question, place), charge):
-            mechanism = request.cut(place, shares.entities is not None)
+            mechanism = request.cut(place)
             cut_totals = totals(shares, mechanism.levels.edges)
             result: Bounded = mechanism.measure(cut_totals, holdings.randomness)
             column.append((result.estimate, result.low, result.high))
@@ -250,11 +262,12 @@ def _by_unit(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[
 def totals(shares: Any, edges: Sequence[int]) -> list[int]:
     if shares.entities is None:
         return clipped_totals(shares.weights, shares.counts, edges)
-    from confide.mechanism.packing import Packing, UncertifiedError  # noqa: PLC0415  loaded when used
+    from confide.mechanism.curved import UncertifiedError  # noqa: PLC0415  loaded when used
+    from confide.mechanism.packing import Packing  # noqa: PLC0415
 
     packing = Packing(shares.entities, shares.weights)
     try:
-        return [packing.within(edge) for edge in edges]
+        return packing.totals(edges)
     except UncertifiedError:
         pass
     raise EngineError
