@@ -16,6 +16,7 @@ SPARK = Translator("spark", {"t": "SELECT `x` AS `x` FROM v"})
         ("CAST(x AS VARCHAR)", "CAST(x AS TEXT)", "CAST(x AS STRING)"),
         ("ISNAN(x)", "x = CAST('NaN' AS DOUBLE PRECISION)", "ISNAN(x)"),
         ("x // 10", "DIV(x, 10)", "x DIV 10"),
+        ("CAST(x AS BIGINT) // 10", "CAST(x AS BIGINT) / 10", "CAST(x AS BIGINT) DIV 10"),
         (
             "CAST(x - DATE '1970-01-01' AS BIGINT)",
             "CAST(x - CAST('1970-01-01' AS DATE) AS BIGINT)",
@@ -66,6 +67,12 @@ def test_ties_are_ordered_alike() -> None:
     assert "ORDER BY a)" in POSTGRES(written)  # last by default
 
 
+def test_numbers_of_rows_have_an_order() -> None:
+    written = "SELECT v, ROW_NUMBER() OVER () - 1 AS n FROM (SELECT DISTINCT x AS v FROM main.t AS s) AS e"
+    assert "ROW_NUMBER() OVER (ORDER BY v NULLS LAST) - 1" in SPARK(written)
+    assert "ROW_NUMBER() OVER () - 1" in POSTGRES(written)
+
+
 def test_a_part_that_is_computed_once_is_a_part_elsewhere() -> None:
     written = "SELECT 1 AS a FROM (WITH many AS MATERIALIZED (SELECT 1 AS u) SELECT u FROM many) AS r"
     assert "MATERIALIZED" in POSTGRES(written)
@@ -79,3 +86,10 @@ def test_a_part_that_is_computed_once_is_a_part_elsewhere() -> None:
 def test_what_no_rule_knows_is_refused(written: str) -> None:
     with pytest.raises(UnknownNodeError):
         POSTGRES(written)
+
+
+def test_a_subquery_that_is_computed_once_is_fenced_off() -> None:
+    written = "SELECT y + y AS z FROM (SELECT x AS y FROM main.t AS s) AS apart"
+    assert POSTGRES(written).endswith("AS s OFFSET 0) AS apart")
+    assert "OFFSET" not in POSTGRES(written.replace("apart", "together"))
+    assert "OFFSET" not in SPARK(written)

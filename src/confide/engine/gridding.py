@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.engine.running import Columns
-from confide.engine.syntax import case, cast, integer
+from confide.engine.syntax import APART, case, cast, integer
 from confide.query.grid import EvenGrid, FloatingGrid, Grid
 
 _PART: Final = 1 << 16
@@ -18,10 +18,10 @@ _PARTS: Final = 4
 def gridded_rows(rows: str, keys: Sequence[str], grid: Grid) -> str:
     """SELECT the keys, the point `t` of the cell of each known `x`, and `e`, how far x is above the lowest value."""
     shown = "".join(f"{key}, " for key in keys)
-    known = f"SELECT {shown}x, x - {integer(_origin(grid))} AS d FROM ({rows}) AS r WHERE x IS NOT NULL"
+    known = f"SELECT {shown}x, x - {integer(_origin(grid))} AS d FROM ({rows}) AS {APART} WHERE x IS NOT NULL"
     above = f"x - {integer(grid.low)} AS e"
     if isinstance(grid, EvenGrid):
-        middle = f"{integer(grid.low)} + d // {grid.step} * {grid.step} + {grid.step // 2}"
+        middle = f"{integer(grid.low)} + {cast('d', 'BIGINT')} // {grid.step} * {grid.step} + {grid.step // 2}"
         point = f"LEAST({middle}, {integer(grid.high)})"
         return f"SELECT {shown}{cast(point, 'BIGINT')} AS t, {above} FROM ({known}) AS q"
     moved = f"SELECT {shown}x, d, {_middle(grid)} AS m FROM ({known}) AS q"
@@ -32,7 +32,7 @@ def gridded_rows(rows: str, keys: Sequence[str], grid: Grid) -> str:
 
 def sum_columns() -> list[str]:
     """What SELECT takes to sum up `e` exactly, in numbers of 64 bits."""
-    parts = ("e" if place == 0 else f"e // {_PART**place}" for place in range(_PARTS))
+    parts = ("e" if place == 0 else f"{cast('e', 'BIGINT')} // {_PART**place}" for place in range(_PARTS))
     return [f"{cast(f'SUM({part} % {_PART})', 'BIGINT')} AS s{place}" for place, part in enumerate(parts)]
 
 
@@ -53,6 +53,14 @@ def _middle(grid: FloatingGrid) -> str:
     branches = [(f"{distance} <= {1 << min(grid.digits + 1, grid.bits)}", distance)]
     for bits in range(grid.digits + 2, grid.bits + 1):
         width = 1 << (bits - 1 - grid.digits)
-        branches.append((f"{distance} <= {1 << bits}", f"({distance} - 1) // {width} * {width} + {width // 2}"))
-    # The last holds for every distance that there can be, and needs no test.
-    return case(branches[:-1], branches[-1][1]) if len(branches) > 1 else distance
+        whole = f"{cast(f'{distance} - 1', 'BIGINT')} // {width} * {width}"
+        branches.append((f"{distance} <= {1 << bits}", f"{whole} + {width // 2}"))
+    return _halved(branches)
+
+
+def _halved(branches: Sequence[tuple[str, str]]) -> str:
+    """The first branch that holds, by halving: each holds wherever the one before it does, and the last always."""
+    if len(branches) == 1:
+        return branches[0][1]
+    middle = len(branches) // 2
+    return case([(branches[middle - 1][0], _halved(branches[:middle]))], _halved(branches[middle:]))

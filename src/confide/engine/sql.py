@@ -62,7 +62,8 @@ class SummaryWriter:
             rows = gridded_rows(rows, self._aliases, tally.grid)
         grouped = ", ".join([*self._aliases, "t"])
         shown = ", ".join([grouped, "COUNT(*) AS n", *(sum_columns() if tally.sums else ())])
-        counted = f"SELECT {shown} FROM ({rows}) AS r WHERE t IS NOT NULL GROUP BY {grouped}"
+        known = " WHERE t IS NOT NULL" if tally.grid is None else ""
+        counted = f"SELECT {shown} FROM ({rows}) AS r{known} GROUP BY {grouped}"
         domains = [
             among(f"k{place}", only[place]) if only and place in only else _domain(key, f"k{place}")
             for place, key in enumerate(self._summary.keys)
@@ -147,8 +148,10 @@ class SummaryWriter:
                 return self._rows.seen(field) if None in values else self._rows.column(field)
             case BinnedKey(_, number, first, width):
                 shifted = f"({self._rows.number(number)} - ({first}))"
-                # Never negative, so truncating division is flooring on every engine.
-                return f"{shifted} // {width}" if width > 1 else shifted
+                if width == 1:
+                    return shifted
+                # Never negative, so truncating division is flooring on every engine. Its cast says that 64 bits do.
+                return f"{cast(shifted, 'BIGINT') if number.span.largest < NARROW else shifted} // {width}"
             case UnknownKey(_, field):
                 return self._rows.column(field)
 

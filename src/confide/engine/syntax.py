@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 NARROW = 1 << 62
 """Integers below this in magnitude are added and compared in 64 bits; others in 128."""
 
+APART = "apart"
+"""A subquery of this name is computed before what is around it: a database that puts it in place would do so often."""
+
 
 def name(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'

@@ -11,6 +11,8 @@ from typing import Final, Literal
 import sqlglot
 from sqlglot import exp
 
+from confide.engine.syntax import APART
+
 Rule = Callable[[exp.Expr], exp.Expr]
 
 _SAME: Final = (
@@ -164,6 +166,35 @@ def _absent(node: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Exists(this=query.where(exp.EQ(this=own, expression=inside.this.copy()))))
 
 
+def _whole_division(node: exp.Expr) -> exp.Expr:
+    """DIV is of NUMERIC, and slow; what says that it has 64 bits is divided in them, which truncates as well."""
+    left, right = node.this.unnest(), node.expression.unnest()
+    narrow = isinstance(left, exp.Cast) and left.to.this == exp.DType.BIGINT
+    if not narrow or not isinstance(right, exp.Literal):
+        return node
+    return exp.Div(this=node.this.copy(), expression=node.expression.copy(), typed=True, safe=False)
+
+
+def _computed_once(node: exp.Expr) -> exp.Expr:
+    """A subquery is put in place of its name wherever that stands, unless it has an OFFSET."""
+    if node.alias == APART:
+        node.this.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+    return node
+
+
+def _ordered(node: exp.Expr) -> exp.Expr:
+    """Rows are numbered in an order, or not at all: by the column beside the number, which is unique in ours.
+
+    A part that is named is computed wherever it is used, so that an order left open could number rows twice.
+    """
+    if isinstance(node.this, exp.RowNumber) and node.args.get("order") is None:
+        select = node.find_ancestor(exp.Select)
+        assert select is not None
+        beside = exp.Ordered(this=select.expressions[0].copy(), nulls_first=False)
+        node.set("order", exp.Order(expressions=[beside]))
+    return node
+
+
 def _unhinted(node: exp.Expr) -> exp.Expr:
     """There is no word for a part that is computed once."""
     node.set("materialized", None)
@@ -180,8 +211,9 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.Cast: _same,
     exp.IsNan: _not_a_number,
     exp.Not: _absent,
-    exp.IntDiv: _same,
+    exp.IntDiv: _whole_division,
     exp.SHA2: _digest,
+    exp.Subquery: _computed_once,
     exp.Like: _plain_like,
     exp.ILike: _lowered(True, _plain_like),
 }
@@ -196,5 +228,6 @@ _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.Like: _doubled_like,
     exp.ILike: _lowered(False, _doubled_like),
     exp.Sum: _exact_sum,
+    exp.Window: _ordered,
     exp.CTE: _unhinted,
 }
