@@ -25,6 +25,7 @@ from confide.privacy.loss import PureDP
 LATE: Final = 0.02  # how often the walk goes a level too far, which costs width only
 BASE: Final = 2.0
 RACED: Final = 2  # every second level takes part in a race: fewer get more of ε each
+FIRST_HEAT: Final = Fraction(1, 2)  # of a race's ε
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,11 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Releases F at many levels with noise; the best lower bound of them, and an upper one from a learnt level (R2T).
+    """Releases F at many levels with noise, and with less at a learnt one and the next; the best lower bound of all of
+    them, and an upper one from the last (R2T, with a final heat).
 
-    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: L levels share ¾ε (½ε from three owners on), a
-    sparse vector has the rest.
+    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ¼ε (½ε from three owners on) for the sparse
+    vector that learns the level, half of the rest for all levels together, and a quarter of it for each of the two.
     Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
     Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published
     penalty of ln(L/β) scales, which only the lower end needs.
@@ -144,26 +146,29 @@ class Race:
         return tuple(reversed(range(len(self.levels.edges) - 1, -1, -RACED)))
 
     def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
-        laws = self._laws()
-        noised = {place: _noised(law, totals[place], randomness) for place, law in laws.items()}
-        each = 1 - Fraction(self.miss / (2 * len(laws)))
-        bounds = {place: noised[place] - law.law.upper(each) for place, law in laws.items()}
         learnt = self.levels.enough(totals, self.epsilon * (1 - self.levels.race_share), randomness)
-        near, top = (next(place for place in laws if place >= level) for level in (learnt - 1, learnt))
-        low = max(0, *bounds.values())
-        high = max(low, noised[top] + laws[top].law.upper(1 - Fraction(self.miss / 4)))
-        return Bounded(min(max(noised[near], low), high), low, high, self.levels.edges[near])
+        near = max(0, learnt - 1)
+        heats = [(place, self._law(place, FIRST_HEAT / len(self.raced))) for place in self.raced]
+        final = [(place, self._law(place, (1 - FIRST_HEAT) / 2)) for place in (near, learnt)]
+        noised = [_noised(law, totals[place], randomness) for place, law in (*heats, *final)]
+        bounds = [value - law.law.upper(self._each) for value, (_, law) in zip(noised, (*heats, *final), strict=True)]
+        low = max(0, *bounds)
+        high = max(low, noised[-1] + final[-1][1].law.upper(1 - Fraction(self.miss / 4)))
+        return Bounded(min(max(noised[-2], low), high), low, high, self.levels.edges[near])
 
     def expected_half_width(self, largest: int) -> float:
-        """If no unit has more than `largest`: half of what lies between the two ends."""
-        laws, edges = self._laws(), self.levels.edges
-        level = next((place for place in laws if edges[place] >= 2 * largest), len(edges) - 1)
-        below = laws[level].law.upper(1 - Fraction(self.miss / (2 * len(laws))))
-        return (below + laws[level].law.upper(1 - Fraction(self.miss / 4))) / 2
+        """If no unit has more than `largest`, and the level that is learnt is the first that holds it."""
+        edges = self.levels.edges
+        near = next((place for place, edge in enumerate(edges) if edge >= largest), len(edges) - 1)
+        below, above = (self._law(p, (1 - FIRST_HEAT) / 2).law for p in (near, min(near + 1, len(edges) - 1)))
+        return (below.upper(self._each) + above.upper(1 - Fraction(self.miss / 4))) / 2
 
-    def _laws(self) -> dict[int, Additive]:
-        share = self.epsilon * self.levels.race_share / len(self.raced)
-        return {place: laplace(self.levels.sensitivity(place), share) for place in self.raced}
+    @property
+    def _each(self) -> Fraction:
+        return 1 - Fraction(self.miss / (2 * (len(self.raced) + 2)))
+
+    def _law(self, place: int, share: Fraction) -> Additive:
+        return laplace(self.levels.sensitivity(place), self.epsilon * self.levels.race_share * share)
 
 
 @dataclass(frozen=True, slots=True)
