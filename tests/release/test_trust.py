@@ -17,6 +17,7 @@ from confide.policy import load
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query import bind
+from confide.release import trust_question
 from confide.release.session import Session
 from confide.release.trust_plan import TrustPlan
 from confide.release.trust_question import Wanted, asked, fetch
@@ -519,3 +520,57 @@ def test_frames_that_are_none_are_refused(people: Session) -> None:
     for wrong in (None, 5, {}):
         with pytest.raises((SourceError, ParameterError)):
             people.trust("SELECT COUNT(*) FROM person", wrong, 5, 1)
+
+
+# --- wide columns -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grouped", ["", " GROUP BY sex"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_wide_columns_are_read_without_a_tally_of_their_values(
+    grouped: str, bounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a summary had at most 100 rows: the same exact numbers, from statements that give fewer."""
+    shown = "sex, " if grouped else ""
+    if bounded:
+        table = "visit JOIN person ON visit.person_id = person.person_id"
+        sql, most = f"SELECT {shown}SUM(cost) FROM {table}{grouped}", 100_000
+    else:
+        sql, most = f"SELECT {shown}SUM(income) FROM person{grouped}", 500_000
+    _, ask, evaluate = _session_of(policy(), frames(400))
+    question = ask(sql)
+    powers = Powers(tuple(2**step for step in range(1, 20)))
+    readings = [Clipped(0, 30_000), Clipped(10, most // 7), Sides(200, 30_000), powers, Totals()]
+    tallies = fetch([Wanted(question, (Values(),))], evaluate)[0]
+    monkeypatch.setattr(trust_question, "LARGEST_SUMMARY", 100)
+    sizes: list[int] = []
+
+    def counted(summary: Any) -> Any:
+        exact = evaluate(summary)
+        sizes.append(
+            max([sum(len(own[0]) for own in tally) for tally in exact.tallies] + [len(c) for c in exact.cells])
+        )
+        return exact
+
+    for first in readings:
+        for second in readings[:4] if not isinstance(first, Totals) else readings[4:]:
+            own = (first, second)[: len(tallies)]
+            found = fetch([Wanted(question, own, tuple(range(len(tallies))))], counted)[0]
+            for seen, reading, tally in zip(found, own, tallies, strict=True):
+                assert _same(seen, seen_in(reading, tally)), reading
+    assert max(sizes) <= 100
+
+
+def test_a_decider_of_all_values_of_a_wide_column_is_refused_before_paying(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(trust_question, "LARGEST_SUMMARY", 100)
+    rules = policy()
+    with confide.open(rules, frames(200), tmp_path / "l") as small:
+        small.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1, mechanism="exponential")
+    del rules["tables"]["person"]["size"]
+    with confide.open(rules, frames(200), tmp_path / "m") as people:
+        with pytest.raises(QueryError, match="mechanism='auto'"):
+            people.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1, mechanism="exponential")
+        assert people.budget.spent == 0
+        people.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1)

@@ -19,7 +19,7 @@ SLACK: Final = 4
 
 def gridded(question: Question, policy: Policy) -> Question:
     """The question with a grid for each statistic that could have more distinct values than a summary may have rows."""
-    if not question.statistics or _few_rows(question, policy):
+    if not question.statistics or few_rows(question, policy):
         return question
     groups = group_count(question) or ASSUMED_KEYS
     tallies: dict[Tally, int] = {}
@@ -57,7 +57,7 @@ def _described(grid: Grid, grain: Fraction) -> str:
     return f"to {100 / 2**grid.digits:.2g} % of its distance from {float(grid.centre * grain):,g}"
 
 
-def _few_rows(question: Question, policy: Policy) -> bool:
+def few_rows(question: Question, policy: Policy) -> bool:
     """Whether the policy's sizes say that there are few rows. If they are wrong a summary is larger, and no more."""
     sizes = [policy.tables[table].size for table in question.tables if not policy.tables[table].public]
     known = [size for size in sizes if size is not None]

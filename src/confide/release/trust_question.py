@@ -6,6 +6,7 @@ Several questions about one table share a statement where that changes nothing. 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from confide.mechanism.tally import Buckets
 from confide.mechanism.tally import Tally as Counted
 from confide.policy import Number as NumberColumn
 from confide.query.comparison import joined
+from confide.query.grid import LARGEST_SUMMARY, FloatingGrid
+from confide.query.grouping import key_size
 from confide.query.question import Estimated, Mean, Measured, Question, Statistic, Value, ValueColumn
 from confide.query.tree import (
     Always,
@@ -44,6 +47,8 @@ Evaluate = Callable[[Summary], Exact]
 
 MOST_BINNED: Final = 1 << 24
 """Columns up to this are read in some thousand bins; beyond, bins would be too many."""
+
+_TOGETHER: Final = 300  # readings of one statement: databases limit the columns of a result
 
 _AGGREGATES: Final = "COUNT, SUM, AVG, MEDIAN, QUANTILE, MIN or MAX"
 
@@ -239,12 +244,67 @@ def _from_values(want: Wanted, evaluate: Evaluate) -> list[Seen]:
     reading, summary = want.readings[0], want.asked.question.summary
     if isinstance(reading, Powers) and not want.asked.grouped and summary.bound is None:
         return [_by_bucket(want.asked, reading, evaluate)]
-    tally = Tally(want.asked.number, want.asked.where)
-    exact = evaluate(replace(summary, cells=(), tallies=(tally,)))
-    counted = [Counted(values, counts) for values, counts in exact.tallies[0]]
+    if _wide(want.asked):
+        return _from_wide(want, evaluate)
+    counted = _counted(want.asked, Tally(want.asked.number, want.asked.where), evaluate)
     if want.places is None:
         return [seen_in(reading, values) for values in counted]
     return [seen_in(own, counted[place]) for own, place in zip(want.readings, want.places, strict=True)]
+
+
+def _counted(asked: Asked, tally: Tally, evaluate: Evaluate) -> list[Counted]:
+    exact = evaluate(replace(asked.question.summary, cells=(), tallies=(tally,)))
+    return [
+        Counted(values, counts, sums[0] if sums else None, tally.grid) for values, counts, *sums in exact.tallies[0]
+    ]
+
+
+def _wide(asked: Asked) -> bool:
+    """Whether there may be more distinct values than a summary may have rows."""
+    span = asked.number.span
+    return _groups(asked) * (span.high - span.low + 1) > LARGEST_SUMMARY
+
+
+def _groups(asked: Asked) -> int:
+    return prod(key_size(key) or 1 for key in asked.question.keys)
+
+
+def too_wide(want: Wanted) -> str | None:
+    """Why a question cannot be read within the cap, from public facts; None if it can."""
+    if not any(isinstance(reading, Values) for reading in want.readings) or not _wide(want.asked):
+        return None
+    return (
+        f"this mechanism reads every value of {want.asked.sql.strip()[:120]}, and of these there may be more than the "
+        f"{LARGEST_SUMMARY:,} rows that a summary may have; ask with mechanism='auto', or with a coarser grain"
+    )
+
+
+def _from_wide(want: Wanted, evaluate: Evaluate) -> list[Seen]:
+    """The same without a tally of values: sums by powers of two, or single integers for every reading."""
+    asked, reading = want.asked, want.readings[0]
+    places = want.places or tuple(range(_groups(asked)))
+    readings = want.readings if want.places is not None else (reading,) * len(places)
+    found: dict[int, Seen] = {}
+    if any(isinstance(own, Powers | Values) for own in readings):
+        span = asked.number.span
+        grid = None if isinstance(reading, Values) else FloatingGrid(span.low, span.high, 0, 0)
+        counted = _counted(asked, Tally(asked.number, asked.where, grid, grid is not None), evaluate)
+        whole = isinstance(reading, Values)
+        found = {
+            number: seen_in(own, counted[place])
+            for number, (own, place) in enumerate(zip(readings, places, strict=True))
+            if whole or isinstance(own, Powers)
+        }
+    rest = list(dict.fromkeys(own for number, own in enumerate(readings) if number not in found))
+    for some in (rest[start : start + _TOGETHER] for start in range(0, len(rest), _TOGETHER)):
+        cells = [_cells(asked, own) or () for own in some]
+        every = dict.fromkeys(cell for own in cells for cell in own)
+        exact = evaluate(replace(asked.question.summary, cells=tuple(every), tallies=()))
+        columns = dict(zip(every, exact.cells, strict=True))
+        for number, (own, place) in enumerate(zip(readings, places, strict=True)):
+            if own in some and number not in found:
+                found[number] = _seen(own, [int(columns[cell][place]) for cell in cells[some.index(own)]])
+    return [found[number] for number in range(len(readings))]
 
 
 def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, QueryError
 from confide.mechanism.tally import Tally
 from confide.privacy.amount import parse_amount
 from confide.privacy.budget import Budget
@@ -16,11 +16,12 @@ from confide.privacy.loss import PrivacyLoss, PureDP
 from confide.query.grouping import key_size
 from confide.query.question import KeyColumn
 from confide.release.cost import Cost
+from confide.release.grids import few_rows
 from confide.release.holdings import Holdings, Release
 from confide.release.statistics import root
 from confide.release.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.table import spelled
-from confide.release.trust_question import Asked, Bind, Wanted, answer_reading, asked, fetch
+from confide.release.trust_question import Asked, Bind, Wanted, answer_reading, asked, fetch, too_wide
 from confide.release.verdict import Verdict, Verdicts
 from confide.trust.choice import Chooser, Chosen
 from confide.trust.facts import Prefer
@@ -108,9 +109,15 @@ def trust(holdings: Holdings, request: Request, epsilon: object) -> Verdict | Ve
     def prepare() -> tuple[PrivacyLoss, Release]:
         loss, share = allowance(holdings.ledger.budget, exact, len(request.questions))
         chosen = [group.chooser.choose(request.mechanism, share) for group in request.groups]
+        wanted = _wanted(request, chosen)
+        for want in wanted:
+            reason = too_wide(want)
+            if reason is not None and not few_rows(want.asked.question, holdings.policy):
+                raise QueryError(reason)
 
         def release(charge: Charge) -> bytes:
-            seen = _private(holdings, request, chosen, charge)
+            found = fetch(wanted, lambda summary: holdings.engine.evaluate(summary, charge, holdings.ledger.secret))
+            seen = [own for question in found for own in question]
             cost = Cost.of(exact, loss)
             verdicts = tuple(
                 _verdict(holdings, request, group, one, own, share, cost)
@@ -231,7 +238,7 @@ def _binder(bind: BindAs, text: str) -> Bind:
 # --- private ----------------------------------------------------------------------------------------------------------
 
 
-def _private(holdings: Holdings, request: Request, chosen: list[Chosen], charge: Charge) -> list[Seen]:
+def _wanted(request: Request, chosen: list[Chosen]) -> list[Wanted]:
     """What the deciders need of the private data, in the order of the groups: one pass for all that can share one."""
     wanted = []
     for number, question in enumerate(request.questions):
@@ -239,9 +246,7 @@ def _private(holdings: Holdings, request: Request, chosen: list[Chosen], charge:
         if own:
             places = tuple(group.place for group, _ in own)
             wanted.append(Wanted(question, tuple(one.decider.reading for _, one in own), places))
-    secret = holdings.ledger.secret
-    found = fetch(wanted, lambda summary: holdings.engine.evaluate(summary, charge, secret))
-    return [seen for question in found for seen in question]
+    return wanted
 
 
 def _verdict(
