@@ -10,19 +10,15 @@ from confide.policy import Category, Unbounded
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
 from confide.query.comparison import joined
+from confide.query.composed import composed
 from confide.query.expression import number, predicate, scalar
-from confide.query.literal import bare, literal_number
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
 from confide.query.question import (
-    Arithmetic,
     Estimated,
-    Magnitude,
     Mean,
     Measure,
     Measured,
-    Number,
-    Rounded,
     Spread,
     Statistic,
     Value,
@@ -40,9 +36,6 @@ _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
     exp.StddevSamp: (True, True),
     exp.StddevPop: (False, True),
 }
-_OPERATIONS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
-_REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
-_MOST_DIGITS = 12
 
 
 class Aggregates:
@@ -78,38 +71,7 @@ class Aggregates:
 
     def value(self, node: exp.Expr) -> Value:
         """Arithmetic on aggregates and constants."""
-        match node:
-            case exp.Paren():
-                return self.value(node.this)
-            case exp.Literal():
-                return Number(literal_number(node))
-            case exp.Neg():
-                inner = self.value(node.this)
-                return (
-                    Number(-inner.value) if isinstance(inner, Number) else Arithmetic("-", Number(Fraction(0)), inner)
-                )
-            case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
-                left, right = self.value(node.this), self.value(node.expression)
-                if isinstance(node, exp.Div) and right == Number(Fraction(0)):
-                    raise QueryError("the query divides by zero")
-                return Arithmetic(_OPERATIONS[type(node)], left, right)  # type: ignore[arg-type]
-            case exp.Abs():
-                return Magnitude(self.value(node.this))
-            case exp.Round():
-                digits = literal_number(node.args["decimals"]) if node.args.get("decimals") else Fraction(0)
-                if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:
-                    raise QueryError(f"ROUND takes 0 to {_MOST_DIGITS} digits")
-                return Rounded(self.value(node.this), int(digits))
-            case exp.Nullif() if _is_zero(node.expression):
-                # The usual guard of a ratio, SUM(a) / NULLIF(SUM(b), 0): ours has no failing division to guard.
-                return self.value(node.this)
-            case exp.Coalesce() if len(node.expressions) == 1 and _is_zero(node.expressions[0]):
-                return self.value(node.this)  # a released sum is never NULL
-            case exp.Cast() if node.to.this in _REALS:
-                return self.value(node.this)  # released numbers divide as real numbers anyway
-            case exp.Filter():
-                return self.aggregate(node.this, predicate(node.expression.this, self.scope))
-        return self.aggregate(node, Always(True))
+        return composed(node, self.aggregate, self.scope)
 
     def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
         """One aggregate over the rows that pass its FILTER."""
@@ -263,11 +225,6 @@ class Aggregates:
             touched *= 2
         place = self._cell(Cell("rows") if self.unit is None else Cell("distinct", self.unit))
         return Measure("units per key", ((1, place),), Fraction(1), touched, touched, 0, Fraction(1))
-
-
-def _is_zero(node: exp.Expr) -> bool:
-    inner = bare(node)
-    return isinstance(inner, exp.Literal) and not inner.is_string and literal_number(inner) == 0
 
 
 def _summable(subject: RowNumber) -> None:

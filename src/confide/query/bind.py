@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import count
 
 from sqlglot import exp
 
@@ -10,10 +9,11 @@ from confide.errors import QueryError
 from confide.policy import Policy, RowUnit
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
+from confide.query.column import result_columns
 from confide.query.expression import predicate
-from confide.query.grouping import bind_keys, find_key
+from confide.query.grouping import bind_keys
 from confide.query.parse import parse
-from confide.query.question import KeyColumn, Question, ValueColumn, measures_of, statistics_of
+from confide.query.question import KeyColumn, Question, Value, ValueColumn, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released
 from confide.query.scope import Catalog, Scope
@@ -93,35 +93,17 @@ def _columns(
     scope: Scope,
     mechanisms: Mapping[str, str] | str,
 ) -> tuple[KeyColumn | ValueColumn, ...]:
-    """The columns of the result; every output name is there once, the ends of intervals included."""
-    columns: list[KeyColumn | ValueColumn] = []
-    taken: set[str] = set()
-    for item in select.expressions:
-        node = item.unalias()
-        place = find_key(node, keys, scope)
-        if place is not None:
-            column: KeyColumn | ValueColumn = KeyColumn(item.alias or keys[place].name, place)
-        else:
-            name = item.alias or _default_name(node, taken)
-            aggregates.mechanism = mechanisms if isinstance(mechanisms, str) else mechanisms.get(name, "auto")
-            column = ValueColumn(name, aggregates.value(node))
-        for name in _output_names(column):
-            if name.casefold() in taken:
-                raise QueryError(
-                    f"two columns of the result would be called {name[:60]} "
-                    "(each aggregate a comes with a_low and a_high); give one another name with AS"
-                )
-        taken |= {name.casefold() for name in _output_names(column)}
-        columns.append(column)
+    def value(node: exp.Expr, name: str) -> Value:
+        aggregates.mechanism = mechanisms if isinstance(mechanisms, str) else mechanisms.get(name, "auto")
+        return aggregates.value(node)
+
+    columns = result_columns(select, keys, scope, value)
     aggregates.mechanism = "auto"
     _check_mechanisms(mechanisms, columns)
-    values = [column.value for column in columns if isinstance(column, ValueColumn)]
-    if not any(measures_of(value) | statistics_of(value) for value in values):
-        raise QueryError("the SELECT has no aggregate; add COUNT(*)")
-    return tuple(columns)
+    return columns
 
 
-def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: list[KeyColumn | ValueColumn]) -> None:
+def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: tuple[KeyColumn | ValueColumn, ...]) -> None:
     """A mechanism that is asked for is used, or the question is refused."""
     values = {column.name: column.value for column in columns if isinstance(column, ValueColumn)}
     choosing = {name for name, value in values.items() if statistics_of(value)}
@@ -134,20 +116,3 @@ def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: list[KeyColu
                 f"{name} has no mechanism {mechanism}: it takes integer noise; quantiles, SUM and AVG of one column "
                 "have mechanisms to choose from"
             )
-
-
-def _output_names(column: KeyColumn | ValueColumn) -> tuple[str, ...]:
-    if isinstance(column, KeyColumn):
-        return (column.name,)
-    return column.name, f"{column.name}_low", f"{column.name}_high"
-
-
-def _default_name(node: exp.Expr, taken: set[str]) -> str:
-    """count, sum_income, avg_age_2: the aggregate, its column, and a number if that is taken."""
-    inner = node.this if isinstance(node, exp.Filter) else node
-    column = inner.find(exp.Column)
-    word = inner.key.lower()
-    name = f"{word}_{column.name}" if column is not None else word
-    options = (name if place == 1 else f"{name}_{place}" for place in count(1))
-    ends = ("", "_low", "_high")
-    return next(option for option in options if not any(f"{option}{end}".casefold() in taken for end in ends))

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Protocol
 
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.query.aggregate import Aggregates
 from confide.query.comparison import Operation, declared
 from confide.query.expression import COMPARISONS, FLIPPED, NEGATED
 from confide.query.grouping import find_key
@@ -21,6 +20,11 @@ from confide.query.spelling import nearest
 from confide.query.tree import BinnedKey, DeclaredKey, Key
 
 
+class Valued(Protocol):
+    def value(self, node: exp.Expr) -> Value:
+        """An expression of aggregates."""
+
+
 @dataclass(frozen=True, slots=True)
 class Released:
     """The columns of a result, and what may be said of them."""
@@ -28,7 +32,7 @@ class Released:
     items: Sequence[exp.Expr]
     columns: tuple[KeyColumn | ValueColumn, ...]
     keys: tuple[Key, ...]
-    aggregates: Aggregates
+    aggregates: Valued
     scope: Scope
 
     def order(self, item: exp.Ordered, dialect: str) -> Order:

@@ -1,0 +1,62 @@
+"""Arithmetic on aggregates and constants: what a SELECT may make of released numbers."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.query.expression import predicate
+from confide.query.literal import bare, literal_number
+from confide.query.question import Arithmetic, Magnitude, Number, Rounded, Value
+from confide.query.scope import Scope
+from confide.query.tree import Always, Predicate
+
+_OPERATIONS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+_MOST_DIGITS = 12
+
+Aggregate = Callable[[exp.Expr, Predicate], Value]
+
+
+def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope) -> Value:
+    """The value of an expression; `aggregate` reads one aggregate over the rows that pass its FILTER."""
+
+    def value(inner: exp.Expr) -> Value:
+        return composed(inner, aggregate, scope)
+
+    match node:
+        case exp.Paren():
+            return value(node.this)
+        case exp.Literal():
+            return Number(literal_number(node))
+        case exp.Neg():
+            inner = value(node.this)
+            return Number(-inner.value) if isinstance(inner, Number) else Arithmetic("-", Number(Fraction(0)), inner)
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+            left, right = value(node.this), value(node.expression)
+            if isinstance(node, exp.Div) and right == Number(Fraction(0)):
+                raise QueryError("the query divides by zero")
+            return Arithmetic(_OPERATIONS[type(node)], left, right)  # type: ignore[arg-type]
+        case exp.Abs():
+            return Magnitude(value(node.this))
+        case exp.Round():
+            digits = literal_number(node.args["decimals"]) if node.args.get("decimals") else Fraction(0)
+            if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:
+                raise QueryError(f"ROUND takes 0 to {_MOST_DIGITS} digits")
+            return Rounded(value(node.this), int(digits))
+        case exp.Nullif() if _is_zero(node.expression):
+            # The usual guard of a ratio, SUM(a) / NULLIF(SUM(b), 0): ours has no failing division to guard.
+            return value(node.this)
+        case exp.Coalesce() if len(node.expressions) == 1 and _is_zero(node.expressions[0]):
+            return value(node.this)  # a released sum is never NULL
+        case exp.Cast() if node.to.this in _REALS:
+            return value(node.this)  # released numbers divide as real numbers anyway
+        case exp.Filter():
+            return aggregate(node.this, predicate(node.expression.this, scope))
+    return aggregate(node, Always(True))
+
+
+def _is_zero(node: exp.Expr) -> bool:
+    inner = bare(node)
+    return isinstance(inner, exp.Literal) and not inner.is_string and literal_number(inner) == 0
