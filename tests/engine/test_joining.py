@@ -6,6 +6,7 @@ import pytest
 
 import confide
 from confide.engine.joining import FrequencyInquiry, ResidualInquiry, SharesInquiry
+from confide.mechanism.truncation import clipped_totals
 from confide.privacy.loss import PureDP
 from confide.query.conjunction import bind_conjunction, distinct_owners
 from tests.mechanism.test_residual import joined, residuals
@@ -129,7 +130,15 @@ def test_contributions_of_units(seed):
             .sort("x")
             .rows()
         )
-        assert sorted(zip(shares.weights.tolist(), shares.counts.tolist(), strict=True)) == truth
+        weights, counts = zip(*truth, strict=True)
+        powers = [2**step for step in range(20)]
+        assert clipped_totals(shares.weights, shares.counts, powers) == clipped_totals(weights, counts, powers)
+        assert shares.counts.sum() == sum(counts)
+        assert len(shares.counts) <= 2 * max(weights).bit_length() + 4
+        for largest in (1, 2, 5, 37, 100):
+            _, (cut,) = read(session, "SELECT SUM(x) AS n FROM o JOIN l ON o.oid = l.oid", SharesInquiry, 0, largest)
+            edges = [*(power for power in powers if power < largest), largest]
+            assert clipped_totals(cut.weights, cut.counts, edges) == clipped_totals(weights, counts, edges)
         sql = "SELECT COUNT(*) AS n FROM o AS one JOIN o AS two ON one.item = two.item"
         question, (shares,) = read(session, sql, SharesInquiry, 0)
         assert len(distinct_owners(question)) == 2

@@ -372,3 +372,14 @@ def test_neighbours_see_the_same_status_shape_and_charge(seed):
                     told.append(str(error))
             seen.append((told, session.budget.spent))
     assert seen[0] == seen[1]
+
+
+def test_more_groups_than_a_summary_has_room_for_are_refused():
+    policy = {**KEY, "tables": {**KEY["tables"], "p": {"columns": {"id": {"type": "id"}, "b": {"range": [0, 20_000]}}}}}
+    data = key_data(20)
+    data["p"] = data["p"].with_columns(b=pl.lit(1))
+    with confide.testing.open(policy, data, seed=1) as session:
+        sql = "SELECT BIN(b, 1) AS b, COUNT(*) AS n FROM p JOIN o ON p.id = o.pid JOIN l ON l.oid = o.oid GROUP BY 1"
+        with pytest.raises(QueryError, match="20,001 groups"):
+            session.sql(sql, epsilon=1, mechanism="truncate")
+        assert session.budget.spent == 0

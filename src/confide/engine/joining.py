@@ -7,11 +7,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.engine.gridding import gridded_rows, sum_columns, summed
 from confide.engine.protocol import Statements
 from confide.engine.row_sql import RowWriter
 from confide.engine.sql import SummaryWriter
 from confide.engine.syntax import cast, select
 from confide.query.conjunction import Conjunction, distinct_owners, filters_of, relation_of
+from confide.query.grid import FloatingGrid
 from confide.query.grouping import key_size
 from confide.query.hypergraph import Places, hypergraph_of
 from confide.query.tree import Always, Both, Bound, Cell, DeclaredKey, Field, Key, Known, Scan, Summary
@@ -88,7 +90,8 @@ class Shares:
     """Of one group: sets of entities that share joined rows, numbered anew, and what those rows count for.
 
     Where each joined row has one entity, `entities` is None, and `weights` are contributions of entities with how
-    many entities have each.
+    many entities have each. Contributions between two powers of two are then levelled: there are as many, and their
+    sum is the same, so Σ min(contribution, τ) is exact for every power of two τ, and for the largest contribution.
     """
 
     entities: NDArray[np.int64] | None
@@ -98,10 +101,15 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class SharesInquiry:
-    """What every unit, or every set of units that share rows, adds to one weight of a join, group by group."""
+    """What every unit, or every set of units that share rows, adds to one weight of a join, group by group.
+
+    `largest` is what one adds at most; more is cut. Single units are counted and summed by powers of two, so that of
+    each group no more rows leave the database than there are such powers.
+    """
 
     question: Conjunction
     weight: int
+    largest: int = LARGEST
 
     def read(self, statements: Statements) -> tuple[Shares, ...]:
         question, owners = self.question, distinct_owners(self.question)
@@ -121,14 +129,16 @@ class SharesInquiry:
         keys = [f"k{place}" for place in range(len(question.keys))]
         grouped = ", ".join([*keys, *(alias for alias, _ in units)])
         added = "COUNT(w)" if chosen.number is None else "COALESCE(SUM(w), 0)"
-        total = cast(f"LEAST({added}, {LARGEST})", "BIGINT")
+        total = cast(f"LEAST({added}, {min(self.largest, LARGEST)})", "BIGINT")
         sums = f"SELECT {grouped}, {total} AS w FROM ({kept}) AS r GROUP BY {grouped}"
-        if len(owners) == 1:
-            shown = ", ".join([*keys, "w"])
-            statement = f"SELECT {shown}, COUNT(*) AS n FROM ({sums}) AS s GROUP BY {shown}"
-        else:
-            statement = _numbered(sums, keys, len(owners))
-        return _arranged(statements.columns(statement), question, len(owners))
+        if len(owners) > 1:
+            return _arranged(statements.columns(_numbered(sums, keys, len(owners))), question, len(owners))
+        grid = FloatingGrid(0, min(self.largest, LARGEST), 0, 0)
+        named = "".join(f"{key}, " for key in keys)
+        points = gridded_rows(f"SELECT {named}w AS x FROM ({sums}) AS s", keys, grid)
+        counted = ", ".join(["COUNT(*) AS n", *sum_columns()])
+        statement = f"SELECT {named}{counted} FROM ({points}) AS r GROUP BY {named}t"
+        return _arranged(_levelled(statements.columns(statement), grid), question, 1)
 
 
 def _numbered(sums: str, keys: list[str], owners: int) -> str:
@@ -141,6 +151,25 @@ def _numbered(sums: str, keys: list[str], owners: int) -> str:
         f"ids AS MATERIALIZED (SELECT v, ROW_NUMBER() OVER () - 1 AS n FROM ({ends}) AS e) "
         f"SELECT {shown}, sums.w AS w FROM sums {joins}"
     )
+
+
+def _levelled(columns: dict[str, Any], grid: FloatingGrid) -> dict[str, Any]:
+    """As many contributions in each cell, with the same sum: two numbers next to each other, between its ends."""
+    counts = np.asarray(columns["n"]).astype(np.int64)
+    sums = summed(columns, grid)
+    lower = (sums // counts.astype(object)).astype(np.int64) if len(counts) else np.empty(0, dtype=np.int64)
+    upper = (sums - lower.astype(object) * counts).astype(np.int64) if len(counts) else lower
+    weights, numbers = np.concatenate([lower, lower + 1]), np.concatenate([counts - upper, upper])
+    kept = numbers > 0
+    keys = {label: column for label, column in columns.items() if label.startswith("k")}
+    twice = {label: _twice(column)[kept] for label, column in keys.items()}
+    return {**twice, "w": weights[kept], "n": numbers[kept]}
+
+
+def _twice(column: Any) -> Any:
+    mask = np.ma.getmaskarray(column)
+    plain = np.ma.getdata(column)
+    return np.ma.masked_array(np.concatenate([plain, plain]), np.concatenate([mask, mask]))
 
 
 def _arranged(columns: dict[str, Any], question: Conjunction, owners: int) -> tuple[Shares, ...]:

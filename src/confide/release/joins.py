@@ -23,6 +23,7 @@ from confide.query.conjunction import (
     distinct_owners,
     private_tables,
 )
+from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
 from confide.query.parse import parse
 from confide.query.tree import Cell, Join, Relation, Summary
@@ -34,6 +35,7 @@ from confide.release.table import key_type, spelled
 
 BY_ROW: Final = ("residual", "elastic")
 BY_UNIT: Final = ("truncate", "r2t")
+POWERS: Final = 64  # of two, by which the contributions of units are summed in each group
 LARGEST_CONTRIBUTION: Final = 2**20
 """How many joined rows one unit may have at most, where the caller says nothing else; more are cut."""
 
@@ -143,6 +145,12 @@ def request_join(
     parts = [split.get(weight, Fraction(1)) for weight in names]
     shares = tuple(share * part / sum(parts) for part in parts)
     if name in BY_UNIT:
+        groups = prod(key_size(key) or 1 for key in question.keys)
+        if groups * POWERS > LARGEST_SUMMARY:
+            raise QueryError(
+                f"sums by powers of two in {groups:,} groups would be more than the {LARGEST_SUMMARY:,} rows that a "
+                "summary may have; use fewer groups, or wider bins"
+            )
         largest = tuple(_largest(weight, bounds.get(weight.name)) for weight in question.weights)
     elif bounds:
         raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
@@ -249,8 +257,9 @@ def _by_unit(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[
     condition = ""
     for place in range(len(request.question.weights)):
         column: Column = []
-        for shares in holdings.engine.inquire(SharesInquiry(request.question, place), charge):
-            mechanism = request.cut(place)
+        mechanism = request.cut(place)
+        inquiry = SharesInquiry(request.question, place, mechanism.levels.edges[-1])
+        for shares in holdings.engine.inquire(inquiry, charge):
             cut_totals = totals(shares, mechanism.levels.edges)
             result: Bounded = mechanism.measure(cut_totals, holdings.randomness)
             column.append((result.estimate, result.low, result.high))
