@@ -16,15 +16,17 @@ def conjugate_gradients(
     *,
     left: float,
     most: int,
-    scaling: Floats | float = 1.0,
+    scaling: Floats | float | Callable[[Floats], Floats] = 1.0,
 ) -> tuple[Floats, Floats]:
     """A solution, and what it leaves of the right-hand side: no more than `left` of it, in the norm of the scaling.
 
-    `scaling` is the inverse of a diagonal near the system's own. At most `most` products are taken.
+    `scaling` is the inverse of a diagonal near the system's own, or solves a system near it. At most `most` products
+    are taken.
     """
+    scaled_by: Callable[[Floats], Floats] = scaling if callable(scaling) else lambda values: scaling * values
     solution = np.zeros(len(right))
     rest = right.copy()
-    scaled = scaling * rest
+    scaled = scaled_by(rest)
     direction = scaled.copy()
     size = start = float(rest @ scaled)
     first = 0.0
@@ -40,7 +42,7 @@ def conjugate_gradients(
         length = size / curve
         solution += length * direction
         rest -= length * product
-        scaled = scaling * rest
+        scaled = scaled_by(rest)
         before, size = size, float(rest @ scaled)
         direction = scaled + (size / before) * direction
     return solution, rest

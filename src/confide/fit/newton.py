@@ -14,10 +14,13 @@ from scipy.linalg import lapack
 
 from confide.fit.conjugate import conjugate_gradients
 from confide.fit.domain import Floats, Mask
+from confide.fit.factor import Factor, can_factor, factored
 from confide.fit.program import Program
 
 MOST_STEPS: Final = 300
 MOST_PRODUCTS: Final = 400  # of conjugate gradients, for one Newton step
+PATIENCE: Final = 150  # products before a system is factored: about what a factor costs
+LEFT: Final = 0.2  # of the right-hand side: a system with more than that left was not solved
 FORCING: Final = 0.05  # what is left of the right-hand side of a linear system
 FEW: Final = 0.4  # of the cells: if fewer are free, their columns are gathered into a sparse matrix
 RIDGE: Final = (1e-12, 1e-4)
@@ -42,6 +45,7 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
     multipliers = np.zeros(rows.count) if start is None else start
     spread = rows.spread(multipliers)
     best = Point(program.cells(spread), multipliers, np.inf, 0)
+    systems = _Systems(program)
     for step in range(most_steps + 1):
         cells = program.cells(spread)
         answers = program.answers(multipliers, give)
@@ -55,7 +59,11 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
         inside = (answers > program.low) & (answers < program.high)
         ridge = float(np.clip(1e-2 * residual / scale, *RIDGE)) * whole
         diagonal = np.where(inside, give, 0.0) + ridge
-        direction = _direction(program, gradient, free, diagonal)
+        direction = (
+            _factored(program, gradient, free, diagonal)
+            if rows.dense is not None
+            else systems.direction(gradient, free, diagonal)
+        )
         change = rows.spread(direction)
         length = _length(program, give, multipliers, spread, direction, change)
         multipliers = multipliers + length * direction
@@ -63,27 +71,51 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
     return best
 
 
-def _direction(program: Program, gradient: Floats, free: Mask, diagonal: Floats) -> Floats:
-    """Solves (diagonal + rows · free/pull · rowsᵀ) direction = −gradient."""
-    if (dense := program.rows.dense) is not None:
-        part = dense[:, free]
-        system = (part / program.pull[free]) @ part.T
-        system.flat[:: len(system) + 1] += diagonal
-        factor, failed = lapack.dpotrf(system, lower=1, clean=0, overwrite_a=1)
-        if failed == 0:
-            return np.asarray(lapack.dpotrs(factor, -gradient, lower=1)[0])
-        return -gradient / (system.diagonal() + diagonal)  # unreachable but for rounding: a step along the gradient
-    loose = np.where(free, 1 / program.pull, 0.0)
-    scaling = 1 / (diagonal + program.rows.squares(loose))
-    multiply = _product(program, free, loose)
-    # To a part of the right-hand side only: the next Newton step sees the rest.
-    return conjugate_gradients(
-        lambda values: diagonal * values + multiply(values),
-        -gradient,
-        left=FORCING,
-        most=MOST_PRODUCTS,
-        scaling=scaling,
-    )[0]
+def _factored(program: Program, gradient: Floats, free: Mask, diagonal: Floats) -> Floats:
+    """Solves (diagonal + rows · free/pull · rowsᵀ) direction = −gradient, where rows are a matrix."""
+    dense = program.rows.dense
+    assert dense is not None
+    part = dense[:, free]
+    system = (part / program.pull[free]) @ part.T
+    system.flat[:: len(system) + 1] += diagonal
+    factor, failed = lapack.dpotrf(system, lower=1, clean=0, overwrite_a=1)
+    if failed == 0:
+        return np.asarray(lapack.dpotrs(factor, -gradient, lower=1)[0])
+    return -gradient / (system.diagonal() + diagonal)  # unreachable but for rounding: a step along the gradient
+
+
+class _Systems:
+    """The same where rows are implicit: by conjugate gradients, to a part of the right-hand side only, since the next
+    Newton step sees the rest.
+
+    Sums over many small cells make some systems hard. What is not solved within PATIENCE products is factored once,
+    if rows are few enough for that; the factor is near to the systems of the steps that follow, and scales these.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._factor: Factor | None = None
+        self._most = PATIENCE if can_factor(program.rows) else MOST_PRODUCTS
+
+    def direction(self, gradient: Floats, free: Mask, diagonal: Floats) -> Floats:
+        rows = self._program.rows
+        loose = np.where(free, 1 / self._program.pull, 0.0)
+        multiply = _product(self._program, free, loose)
+        near = 1 / (diagonal + rows.squares(loose))
+        scaling = self._factor or (lambda values: near * values)
+        found, rest = conjugate_gradients(
+            lambda values: diagonal * values + multiply(values),
+            -gradient,
+            left=FORCING,
+            most=self._most,
+            scaling=scaling,
+        )
+        left = float(rest @ scaling(rest)) / max(float(gradient @ scaling(gradient)), 1e-300)
+        if self._most == MOST_PRODUCTS or left <= LEFT**2:
+            return found
+        self._factor = None  # its memory is needed for the next
+        self._factor = factored(rows, loose, diagonal)
+        return found if self._factor is None else self._factor(-gradient)
 
 
 def _product(program: Program, free: Mask, loose: Floats) -> Callable[[Floats], Floats]:
