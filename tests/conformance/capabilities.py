@@ -63,7 +63,7 @@ def _canonical(found: Any) -> Any:
         return found.nodes, sorted(degrees(found).tolist()), triangles, star_count(found, 3), star_pairs(found)
     if isinstance(found, tuple) and found and isinstance(found[0], Shares):
         return [_shares(group) for group in found]
-    return found
+    return found.tolist() if isinstance(found, np.ndarray) else found
 
 
 def _shares(group: Shares) -> Any:
@@ -212,7 +212,8 @@ def keys_of_odd_kinds(create: Create) -> None:
             sql = f"SELECT COUNT(*) AS n, SUM(r.x) AS s FROM r JOIN t ON {condition}"
             agree(create, policy, data, _sql(sql, mechanism=mechanism))
     for table in ("r", "t"):
-        agree(create, policy, data, lambda session, own=table: session.graph(own, "k", "j").triangles(9).to_dicts())
+        for directed in (False, True):
+            agree(create, policy, data, _patterns(table, directed))
 
 
 def history(create: Create) -> None:
@@ -221,6 +222,15 @@ def history(create: Create) -> None:
         return str(session.history("person", pad=3))
 
     agree(create, samples.policy(), samples.frames(300), call)
+
+
+def _patterns(table: str, directed: bool) -> Call:
+    def call(session: Session) -> object:
+        graph = session.graph(table, "k", "j", directed=directed)
+        answers = graph.triangles(9), graph.edges(9), graph.degree_histogram(9, 4)
+        return [answer.to_dicts() for answer in answers]
+
+    return call
 
 
 def _sql(sql: str, epsilon: float = 20, **options: Any) -> Call:

@@ -1,19 +1,26 @@
 """Graphs of edge tables, against plain counting on every small graph."""
 
 from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+from confide.engine.duckdb_engine import DuckDBEngine
 from confide.engine.network import (
+    DegreeInquiry,
+    EdgeCountInquiry,
+    GraphInquiry,
     Network,
-    degree_counts,
     degrees,
     network_of,
     star_count,
     star_pairs,
     triangle_facts,
 )
+from confide.policy import load
+from tests.engine.worlds import CHARGE
 
 PAIRS = list(combinations(range(4), 2))
 TUPLES = list(permutations(range(3), 2))
@@ -69,12 +76,6 @@ def test_no_edges_at_all():
     network = graph([])
     assert network.nodes == 0
     assert triangle_facts(network).count == star_count(network, 3) == 0
-    assert degree_counts(network, 3).tolist() == [0, 0, 0]
-
-
-def test_degrees_beyond_the_last_are_in_it():
-    network = graph([(0, 1), (0, 2), (0, 3), (0, 4)])
-    assert degree_counts(network, 2).tolist() == [4, 1]
 
 
 def test_blocks_do_not_change_what_is_found(monkeypatch):
@@ -109,3 +110,29 @@ def test_the_pairs_of_a_star_are_those_of_all_pairs():
 
 def test_a_network_is_plain_data():
     assert Network(0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), False).nodes == 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
+def test_counts_of_edges_and_degrees_come_from_the_database_as_they_are(directed: bool, kind: Any) -> None:
+    random = np.random.default_rng(5)
+    ends = [[None if end == 9 else int(end) for end in random.integers(0, 30, 200)] for _ in range(2)]
+    frame = pl.DataFrame({"a": ends[0], "b": ends[1]}).with_columns(pl.all().cast(kind))
+    policy = load(
+        {
+            "confide": 1,
+            "budget": {"epsilon": 1},
+            "unit": "row",
+            "tables": {"t": {"columns": {"a": {"type": "id"}, "b": {"type": "id"}}}},
+        }
+    )
+    engine = DuckDBEngine(policy, {"t": frame})
+    columns = policy.tables["t"].columns
+    graph = GraphInquiry("t", columns["a"], columns["b"], directed)
+    network = engine.inquire(graph, CHARGE)
+    assert engine.inquire(EdgeCountInquiry(graph), CHARGE) == len(network.source)
+    found = degrees(network)
+    for up_to in (1, 3, 50):
+        wanted = np.bincount(np.minimum(found[found > 0], up_to), minlength=up_to + 1)[1:]
+        assert engine.inquire(DegreeInquiry(graph, up_to), CHARGE).tolist() == wanted.tolist()
+    engine.close()

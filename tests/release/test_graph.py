@@ -246,3 +246,15 @@ def test_neighbours_see_the_same_status_shape_and_charge(extra):
             told = [(len(a), a.mechanism, a.unit, a.notes, str(a.cost)) for a in answers]
             seen.append((told, session.budget.spent))
     assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_large_graph_is_refused_by_the_size_of_the_policy_and_its_edges_are_counted_all_the_same():
+    tables = {"edge": {"columns": COLUMNS, "size": 30_000_000}, "word": {"public": True}}
+    with opened(edges(20), {**ROW, "tables": tables}) as session:
+        graph = session.graph("edge", "src", "dst")
+        for ask in (graph.triangles, lambda epsilon: graph.stars(2, epsilon)):
+            with pytest.raises(QueryError, match=r"degree_histogram"):
+                ask(1)
+        assert session.budget.spent == 0
+        assert graph.edges(100).to_dicts()[0]["edges"] == pytest.approx(len(edges(20)), abs=2)
+        graph.degree_histogram(1, 5)

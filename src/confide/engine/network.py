@@ -56,20 +56,64 @@ class GraphInquiry:
         return network_of(statements.columns(statement(self, rows)), self.directed)
 
 
+@dataclass(frozen=True, slots=True)
+class EdgeCountInquiry:
+    """How many distinct edges a graph has. Nothing else of it leaves the database."""
+
+    graph: GraphInquiry
+
+    def read(self, statements: Statements) -> int:
+        edges = _distinct(self.graph, RowWriter(statements.storages, Scan(self.graph.table, "s0", public=False)))
+        return int(statements.rows(f"SELECT COUNT(*) AS n FROM ({edges}) AS e")[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class DegreeInquiry:
+    """How many nodes have degree 1, 2, ..., `up_to` or more. Nothing else of the graph leaves the database."""
+
+    graph: GraphInquiry
+    up_to: int
+
+    def read(self, statements: Statements) -> Places:
+        edges = _distinct(self.graph, RowWriter(statements.storages, Scan(self.graph.table, "s0", public=False)))
+        ends = "SELECT a AS v FROM edges" + ("" if self.graph.directed else " UNION ALL SELECT b AS v FROM edges")
+        counted = f"SELECT v, COUNT(*) AS d FROM ({ends}) AS e GROUP BY v"
+        cut = f"SELECT LEAST(d, {self.up_to}) AS d FROM ({counted}) AS c"
+        rows = statements.rows(
+            f"WITH edges AS MATERIALIZED ({edges}) SELECT d, COUNT(*) AS n FROM ({cut}) AS h GROUP BY d"
+        )
+        result = np.zeros(self.up_to, dtype=np.int64)
+        for degree, nodes in rows:
+            result[int(degree) - 1] = int(nodes)
+        return result
+
+
 def statement(inquiry: GraphInquiry, rows: RowWriter) -> str:
     """SELECT the numbers of both ends of each row that is an edge, once per pair of ends."""
+    ends = "SELECT a AS v FROM edges UNION SELECT b AS v FROM edges"
+    numbered = f"SELECT v, ROW_NUMBER() OVER () - 1 AS n FROM ({ends}) AS e"
+    return (
+        f"WITH edges AS MATERIALIZED ({_edges(inquiry, rows)}), nodes AS MATERIALIZED ({numbered}) "
+        "SELECT x.n AS a, y.n AS b FROM edges JOIN nodes AS x ON edges.a = x.v JOIN nodes AS y ON edges.b = y.v"
+    )
+
+
+def _edges(inquiry: GraphInquiry, rows: RowWriter) -> str:
+    """Both ends of each row that is an edge, once per pair of ends."""
     ends_seen = [rows.join_value(Field("s0", column)) for column in (inquiry.source, inquiry.target)]
     (left, left_grain), (right, right_grain) = ends_seen
     if left_grain != right_grain or left_grain is None:
         left, right = cast(left, "VARCHAR"), cast(right, "VARCHAR")
     rows_sql = f"SELECT DISTINCT {left} AS a, {right} AS b FROM main.{name(inquiry.table)} AS s0"
-    edges = f"SELECT a, b FROM ({rows_sql}) AS r WHERE a IS NOT NULL AND b IS NOT NULL AND a <> b"
-    ends = "SELECT a AS v FROM edges UNION SELECT b AS v FROM edges"
-    numbered = f"SELECT v, ROW_NUMBER() OVER () - 1 AS n FROM ({ends}) AS e"
-    return (
-        f"WITH edges AS MATERIALIZED ({edges}), nodes AS MATERIALIZED ({numbered}) "
-        "SELECT x.n AS a, y.n AS b FROM edges JOIN nodes AS x ON edges.a = x.v JOIN nodes AS y ON edges.b = y.v"
-    )
+    return f"SELECT a, b FROM ({rows_sql}) AS r WHERE a IS NOT NULL AND b IS NOT NULL AND a <> b"
+
+
+def _distinct(inquiry: GraphInquiry, rows: RowWriter) -> str:
+    """The same, in an undirected graph once for both directions."""
+    edges = _edges(inquiry, rows)
+    if inquiry.directed:
+        return edges
+    return f"SELECT DISTINCT LEAST(a, b) AS a, GREATEST(a, b) AS b FROM ({edges}) AS o"
 
 
 def network_of(columns: dict[str, Any], directed: bool) -> Network:
@@ -159,13 +203,6 @@ def star_pairs(network: Network) -> tuple[tuple[int, int], ...]:
         if len(seconds) > second + 1 or matrix[seconds][:, seconds].nnz < len(seconds) * (len(seconds) - 1):
             pairs.add((second, second))
     return tuple(sorted(pairs))
-
-
-def degree_counts(network: Network, up_to: int) -> Places:
-    """How many nodes have degree 1, 2, ..., `up_to` or more."""
-    found = degrees(network)
-    found = np.minimum(found[found > 0], up_to)
-    return np.bincount(found, minlength=up_to + 1)[1:].astype(np.int64)
 
 
 def _adjacency(network: Network) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,14 @@ from confide.release.cost import Cost
 from confide.release.holdings import Holdings, Release
 
 if TYPE_CHECKING:
-    from confide.engine.network import Network
+    from confide.engine.network import GraphInquiry, Network
+    from confide.engine.protocol import Inquiry
 
 MOST_LEAVES: Final = 6
 LADDER_LEAVES: Final = 3
 MOST_DEGREES: Final = 10_000
+MOST_EDGES: Final = 20_000_000
+"""A larger table, by the size that the policy states, is not taken out of the database as a graph."""
 MOST_NEIGHBOURS: Final = 2**20
 """How many edges one node may have at most, for node privacy; more are cut."""
 MOST_TRIANGLES: Final = 2**24
@@ -62,10 +65,15 @@ class Graph:
             return self._by_node("edges", MOST_NEIGHBOURS, 2, packed_edges, epsilon, confidence, mechanism)
         name = _named(mechanism, ("laplace",))
 
-        def counting(share: Fraction, miss: float, network: "Network") -> Measured:
-            return _noised(np.array([len(network.source)]), 1, share, miss, self._holdings)
+        def reading(graph: "GraphInquiry") -> "Inquiry[int]":
+            from confide.engine.network import EdgeCountInquiry  # noqa: PLC0415
 
-        return self._ask("edges", name, epsilon, confidence, counting)
+            return EdgeCountInquiry(graph)
+
+        def counting(share: Fraction, miss: float, count: int) -> Measured:
+            return _noised(np.array([count]), 1, share, miss, self._holdings)
+
+        return self._ask("edges", name, epsilon, confidence, counting, reading=reading)
 
     def triangles(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
         """How many triangles there are; in a directed graph how many ordered matches of (x, y), (y, z), (z, x)."""
@@ -115,15 +123,19 @@ class Graph:
                 "its neighbours; protect edges"
             )
 
-        def counting(share: Fraction, miss: float, network: "Network") -> Measured:
-            from confide.engine.network import degree_counts  # noqa: PLC0415
+        def reading(graph: "GraphInquiry") -> "Inquiry[NDArray[np.int64]]":
+            from confide.engine.network import DegreeInquiry  # noqa: PLC0415
 
+            return DegreeInquiry(graph, up_to)
+
+        def counting(share: Fraction, miss: float, counts: NDArray[np.int64]) -> Measured:
             # An edge moves each of its ends (one of them, if directed) from one degree to the next.
             sensitivity = 2 if self.directed else 4
-            return _noised(degree_counts(network, up_to), sensitivity, share, miss, self._holdings)
+            return _noised(counts, sensitivity, share, miss, self._holdings)
 
         degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
-        return self._ask("nodes", "laplace", epsilon, confidence, counting, degrees, f"up to {up_to}")
+        more = f"up to {up_to}"
+        return self._ask("nodes", "laplace", epsilon, confidence, counting, degrees, more, reading=reading)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -158,11 +170,18 @@ class Graph:
         mechanism: str,
         epsilon: object,
         confidence: float,
-        counting: Callable[[Fraction, float, "Network"], Measured],
+        counting: Callable[[Fraction, float, Any], Measured],
         keys: KeyColumn | None = None,
         more: str = "",
         condition: Callable[[Fraction, float], str] | None = None,
+        reading: Callable[["GraphInquiry"], "Inquiry[Any]"] | None = None,
     ) -> Answer:
+        size = self._holdings.policy.tables[self.table].size
+        if reading is None and size is not None and size > MOST_EDGES:
+            raise QueryError(
+                f"{self.table} has about {size:,} rows, as the policy says, and patterns are counted in graphs of up "
+                f"to {MOST_EDGES:,} edges; ask edges() or degree_histogram() with edges as the unit"
+            )
         exact, level = exact_epsilon(epsilon), confidence_level(confidence)
         loss, share = pure_share(self._holdings.ledger.budget, exact)
         if self._replaced:
@@ -178,9 +197,9 @@ class Graph:
                 from confide.engine.network import GraphInquiry  # noqa: PLC0415
 
                 columns = self._holdings.policy.tables[self.table].columns
-                inquiry = GraphInquiry(self.table, columns[self.source], columns[self.target], self.directed)
-                network = self._holdings.engine.inquire(inquiry, charge)
-                results = counting(share, miss_rate(level), network)
+                graph = GraphInquiry(self.table, columns[self.source], columns[self.target], self.directed)
+                inquiry: Inquiry[Any] = graph if reading is None else reading(graph)
+                results = counting(share, miss_rate(level), self._holdings.engine.inquire(inquiry, charge))
                 assumed = "" if condition is None else condition(share, miss_rate(level))
                 return self._answer(pattern, name, results, keys, assumed, exact, loss, level).to_bytes()
 
