@@ -80,7 +80,7 @@ def test_sets_within_others_share_their_statement() -> None:
     def read(summary: Any) -> Any:
         asked.append(tuple(key.name for key in summary.keys))
         empty = np.zeros(0, dtype=np.int64)
-        return {"v0": empty} | {f"k{place}": empty for place in range(len(summary.keys))}
+        return [{"v0": empty} | {f"k{place}": empty for place in range(len(summary.keys))}]
 
     tabulated(found, read)
     assert asked == [("g", "flag"), ("g", "x", "day"), ("flag", "x"), ("flag", "day")]

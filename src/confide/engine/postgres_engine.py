@@ -173,16 +173,19 @@ class PostgresEngine(SqlEngine):
             return self._ask(translated)
 
     def _columns(self, statement: str) -> Columns:
+        parts = list(self._column_batches(statement))
+        return {label: _joined([part[label] for part in parts]) for label in parts[0]}
+
+    def _column_batches(self, statement: str) -> Iterator[Columns]:
         translated = self._translate(statement)
+        labels: list[str] = []
         with self._lock, self._connected().cursor() as cursor:
-            parts = [
-                [_array([row[place] for row in rows]) for place in range(len(rows[0]))]
-                for rows in _streamed(cursor, translated)
-            ]
-            if not parts:  # no rows do not say what their columns are called
+            for rows in _streamed(cursor, translated):
+                labels = labels or [column.name for column in cursor.description or ()]
+                yield {label: _array([row[place] for row in rows]) for place, label in enumerate(labels)}
+            if not labels:  # no rows do not say what their columns are called
                 cursor.execute(sql.SQL(f"SELECT * FROM ({translated}) AS nothing LIMIT 0"))
-            labels = [column.name for column in cursor.description or ()]
-        return {label: _joined([part[place] for part in parts]) for place, label in enumerate(labels)}
+                yield {column.name: _array([]) for column in cursor.description or ()}
 
     def _batches(self, statement: str) -> Iterator[Rows]:
         with self._lock, self._connected().cursor() as cursor:
@@ -247,8 +250,6 @@ def _array(values: list[Any]) -> Any:
 
 
 def _joined(parts: list[Any]) -> Any:
-    if not parts:
-        return _array([])
     data, masks = [np.ma.getdata(part) for part in parts], [np.ma.getmaskarray(part) for part in parts]
     return np.ma.masked_array(np.concatenate(data), np.concatenate(masks))
 

@@ -57,6 +57,10 @@ class SqlEngine(ABC):
         """The rows of a statement, some at a time, for results of any length; an engine that can, streams them."""
         yield self._rows(statement)
 
+    def _column_batches(self, statement: str) -> Iterator[Columns]:
+        """The columns of a statement, some rows at a time; an engine that can, streams them."""
+        yield self._columns(statement)
+
     @abstractmethod
     def _unchanged(self) -> bool:
         """Whether the data are still those that were opened."""
@@ -74,9 +78,9 @@ class SqlEngine(ABC):
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
         """Exact tables of counts: one statement for each set of columns that no other contains."""
 
-        def read(summary: Summary) -> Columns:
+        def read(summary: Summary) -> Iterator[Columns]:
             writer = SummaryWriter(summary, self._storages, secret)
-            return self._columns(writer.statement(not self._bounded_anyway(summary)))
+            return self._column_batches(writer.statement(not self._bounded_anyway(summary)))
 
         return self._against(charge, lambda: tabulated(tabulation, read))
 

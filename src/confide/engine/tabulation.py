@@ -1,6 +1,6 @@
 """Tables of counts: one GROUP BY for each set of columns that no other set contains, and only cells that hold rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from confide.query.tree import BinnedKey, DeclaredKey, Summary
 from confide.workload.tables import ExactTables, Integers, SparseCounts, maximal
 
 
-def tabulated(tabulation: Tabulation, read: Callable[[Summary], Columns]) -> ExactTables:
-    """The exact tables of a tabulation; `read` gives the columns of a summary's statement."""
+def tabulated(tabulation: Tabulation, read: Callable[[Summary], Iterable[Columns]]) -> ExactTables:
+    """The exact tables of a tabulation; `read` gives the columns of a summary's statement, some rows at a time."""
     sizes = tuple(key_size(key) or 0 for key in tabulation.keys)
     tables = {
         columns: _counts(columns, read(tabulation.summary(columns)), tabulation, sizes)
@@ -23,14 +23,26 @@ def tabulated(tabulation: Tabulation, read: Callable[[Summary], Columns]) -> Exa
     return ExactTables(sizes, tables)
 
 
-def _counts(columns: tuple[int, ...], found: Columns, tabulation: Tabulation, sizes: tuple[int, ...]) -> SparseCounts:
+def _counts(
+    columns: tuple[int, ...], batches: Iterable[Columns], tabulation: Tabulation, sizes: tuple[int, ...]
+) -> SparseCounts:
+    """Of each row only the number of its cell and its count are held."""
+    parts = [_cells(columns, found, tabulation, sizes) for found in batches]
+    cells = np.concatenate([part for part, _ in parts])
+    counts = np.concatenate([part for _, part in parts])
+    # An order that does not depend on how the database found them.
+    order = np.argsort(cells)
+    return SparseCounts(columns, cells[order], counts[order])
+
+
+def _cells(
+    columns: tuple[int, ...], found: Columns, tabulation: Tabulation, sizes: tuple[int, ...]
+) -> tuple[Integers, Integers]:
     counts = np.ma.getdata(found["v0"]).astype(np.int64)
     cells = np.zeros(len(counts), dtype=np.int64)
     for place, column in enumerate(columns):
         cells = cells * sizes[column] + _places(tabulation.keys[column], found[f"k{place}"])
-    # An order that does not depend on how the database found them.
-    order = np.argsort(cells)
-    return SparseCounts(columns, cells[order], counts[order])
+    return cells, counts
 
 
 def _places(key: DeclaredKey | BinnedKey, values: NDArray[Any]) -> Integers:
