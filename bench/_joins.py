@@ -27,7 +27,7 @@ class Prepared:
         request = self.request
         if request.mechanism in BY_ROW:
             mechanism = request.smooth(0)
-            (noised,), half = mechanism.measure([self.answer], self.scale, request.miss, self.randomness)
+            (noised,), half = mechanism.measure([self.answer], self.scale, request.misses[0], self.randomness)
             return noised, noised - half, noised + half
         result = request.cut(0).measure(self.totals, self.randomness)
         return result.estimate, result.low, result.high
@@ -53,6 +53,7 @@ def prepared(
         made.answer = int(exact.cells[0][0])
         made.scale = sensitivity(holdings, request, charge).smooth(float(request.smooth(0).alpha))
         return made
-    (shares,) = holdings.engine.inquire(SharesInquiry(question, 0), charge)
-    made.totals = tuple(totals(shares, request.cut(0).levels.edges))
+    edges = request.cut(0).levels.edges
+    (shares,) = holdings.engine.inquire(SharesInquiry(question, 0, edges[-1]), charge)
+    made.totals = tuple(totals(shares, edges))
     return made

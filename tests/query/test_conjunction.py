@@ -60,6 +60,22 @@ def test_filters_of_one_occurrence_are_told_from_others():
     assert {source: len(parts) for source, parts in found.items()} == {"s0": 1, "s1": 1}
 
 
+def test_a_sum_is_paid_for_once():
+    question = bound(
+        "row",
+        "SELECT AVG(a.age) AS mean, COUNT(*) AS n, SUM(a.age) / 2 AS half, COUNT(*) + 1 AS more "
+        "FROM person a JOIN other b ON a.job = b.job HAVING SUM(a.age) > 3 ORDER BY COUNT(*) DESC LIMIT 2 OFFSET 1",
+    )
+    assert [weight.name for weight in question.weights] == ["sum_age", "count_age", "n"]
+    assert question.having is not None
+    assert (question.limit, question.offset, len(question.order)) == (2, 1, 1)
+
+
+def test_sums_inside_others_have_names_of_their_own():
+    question = bound("row", "SELECT SUM(a.age) / SUM(b.age) AS sum_age FROM person a JOIN other b ON a.job = b.job")
+    assert [weight.name for weight in question.weights] == ["sum_age", "sum_age_2"]
+
+
 def test_equal_questions_have_equal_names():
     first = bound("row", "SELECT COUNT(*) AS n FROM person a JOIN other b ON a.job = b.job")
     second = bound("row", "select count(*) as n from person x join other y on y.job = x.job")
@@ -80,11 +96,12 @@ def test_how_many_private_tables_are_named():
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("SELECT COUNT(*) FROM person JOIN other USING (job) LIMIT 3", "LIMIT is not answered"),
+        ("SELECT COUNT(*) FROM person JOIN other USING (job) LIMIT all_of_them", "LIMIT takes a plain whole number"),
+        ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM person JOIN other USING (job)", "WITH is not answered"),
         ("SELECT 1", "has no FROM"),
         ("SELECT COUNT(*) FROM region_name r JOIN tag USING (region)", "public tables only"),
         ("SELECT job, COUNT(*) FROM person JOIN other USING (job) GROUP BY job", "declared values"),
-        ("SELECT MAX(a.age) FROM person a JOIN other b USING (job)", "COUNT and SUM are answered"),
+        ("SELECT MAX(a.age) FROM person a JOIN other b USING (job)", "COUNT, SUM and AVG are answered"),
         ("SELECT SUM(a.born) FROM person a JOIN other b USING (job)", "dates are not summed"),
         ("SELECT COUNT(*) FROM (SELECT 1) JOIN other b USING (job)", "is not a table of the policy"),
         (

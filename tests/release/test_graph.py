@@ -98,6 +98,15 @@ def test_odd_rows_follow_the_stated_rule():
         assert "count once" in str(first)
 
 
+def test_odd_rows_follow_the_stated_rule_with_nodes_as_units_too():
+    pairs = edges(30)
+    odd = [*pairs, *pairs[:20], *((b, a) for a, b in pairs[:10]), (5, 5), (None, 3), (3, None)]
+    with opened(pairs) as plain, opened(odd) as other:
+        for ask in (lambda graph: graph.triangles(5), lambda graph: graph.edges(5)):
+            first, second = (ask(session.graph("edge", "src", "dst", unit="node")) for session in (plain, other))
+            assert first.to_dicts() == second.to_dicts()
+
+
 def test_a_directed_graph_counts_ordered_matches():
     pairs = edges(20)
     both = [*pairs, *((b, a) for a, b in pairs)]

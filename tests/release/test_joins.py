@@ -184,6 +184,84 @@ def test_the_interval_covers(rows):
     assert hits >= 45
 
 
+# --- on released numbers ----------------------------------------------------------------------------------------------
+
+
+def test_arithmetic_on_sums(rows):
+    sql = f"SELECT AVG(x) AS mean, SUM(y) / COUNT(*) AS share, ROUND(COUNT(*) / 10.0, 1) AS tens FROM {JOIN}"
+    answer = rows.sql(sql, epsilon=8_000)
+    truth = exact(row_data(), f"SELECT AVG(x), AVG(round(y, 2)), COUNT(*) / 10.0 FROM {JOIN}")[0]
+    (row,) = answer.to_dicts()
+    for name, value in zip(("mean", "share", "tens"), truth, strict=True):
+        assert row[f"{name}_low"] <= float(value) <= row[f"{name}_high"]
+        assert abs(row[name] - float(value)) <= 0.05 + 0.01 * abs(float(value))
+    assert answer.assumes == {"mean": "always", "share": "always", "tens": "always"}
+    assert answer.mechanism["mean"] == "residual"
+
+
+def test_having_order_and_limit_act_on_released_numbers(rows):
+    sql = f"SELECT g, COUNT(*) AS n FROM {JOIN} GROUP BY g"
+    plain = {row["g"]: row["n"] for row in rows.sql(sql, epsilon=40).to_dicts()}
+    falling = [row["g"] for row in rows.sql(f"{sql} ORDER BY n DESC", epsilon=4_000).to_dicts()]
+    truth = dict(exact(row_data(), sql))
+    assert falling == sorted(truth, key=lambda key: -truth[key])
+    assert len(rows.sql(f"{sql} ORDER BY n LIMIT 1", epsilon=4_000)) == 1
+    assert len(rows.sql(f"{sql} HAVING COUNT(*) > 100000", epsilon=4_000)) == 0
+    assert len(rows.sql(f"{sql} HAVING SUM(y) > -1", epsilon=4_000)) == len(plain)
+    assert rows.sql(f"{sql} ORDER BY g DESC", epsilon=4_000).to_dicts()[0]["g"] == "q"
+
+
+def test_a_ratio_covers(rows):
+    """60 calls at 0.9; a false alarm is rarer than one in 10,000 were the seed drawn."""
+    sql = f"SELECT AVG(x) AS n FROM {JOIN}"
+    (truth,) = exact(row_data(), sql)[0]
+    hits = 0
+    for run in range(60):
+        (row,) = rows.sql(sql, epsilon=f"40.9{run:02d}1", confidence=0.9).to_dicts()
+        hits += row["n_low"] <= truth <= row["n_high"]
+    assert hits >= 45
+
+
+def test_a_constant_beside_groups(rows):
+    answer = rows.sql(f"SELECT g, COUNT(*) AS n, 7 AS seven FROM {JOIN} GROUP BY g", epsilon=50)
+    assert [row["seven"] for row in answer.to_dicts()] == [7, 7]
+
+
+def test_a_plan_of_computed_columns_shows_what_is_measured(rows):
+    plan = rows.plan(f"SELECT AVG(x) AS mean FROM {JOIN}", epsilon=5)
+    assert [column.name for column in plan.columns] == ["sum_x", "count_x"]
+    assert "follows from their intervals" in str(plan)
+
+
+# --- a budget with δ --------------------------------------------------------------------------------------------------
+
+
+def test_elastic_is_flex_where_there_is_a_delta():
+    """Laplace noise and a δ from the half of δ that is not for conversion; the same bound as without."""
+    sql = f"SELECT COUNT(*) AS n FROM {JOIN}"
+    truth = exact(row_data(), sql)[0][0]
+    policy = {**ROW, "budget": {"epsilon": 500, "delta": 1e-6}}
+    with confide.testing.open(policy, row_data(), seed=1) as session:
+        answer = session.sql(sql, epsilon=100, mechanism="elastic")
+        assert answer.cost.delta is not None
+        assert 0 < answer.cost.delta < 1e-6
+        (row,) = answer.to_dicts()
+        assert row["n_low"] <= truth <= row["n_high"]
+        assert answer.mechanism == {"n": "elastic"}
+        other = session.sql(sql, epsilon=100, mechanism="residual")
+        assert not other.cost.delta
+        grouped = session.sql(f"SELECT g, COUNT(*) AS n FROM {JOIN} GROUP BY g", epsilon=50, mechanism="elastic")
+        assert len(grouped) == 2
+    replaced = {**policy, "tables": {**ROW["tables"], "r": {**ROW["tables"]["r"], "rows": "public"}}}
+    with confide.testing.open(replaced, row_data(), seed=1) as session:
+        (wider,) = session.sql(sql, epsilon=100, mechanism="elastic").to_dicts()
+        assert wider["n_high"] - wider["n_low"] > row["n_high"] - row["n_low"]
+
+
+def test_elastic_of_a_pure_budget_is_pure(rows):
+    assert rows.sql(f"SELECT COUNT(*) AS n FROM {JOIN}", epsilon=3, mechanism="elastic").cost.delta is None
+
+
 # --- keys as units ----------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +288,20 @@ def test_units_are_found_along_references(keys, sql, mechanism):
 def test_a_table_that_is_not_named_is_joined_on_the_way_to_the_unit(keys):
     answer = keys.sql("SELECT COUNT(*) AS n FROM l", epsilon=500, mechanism="truncate")
     assert abs(answer.to_dicts()[0]["n"] - 12_000) <= 20
+
+
+@pytest.mark.parametrize("column", ["x", "z"])
+def test_means_over_joins_of_units(keys, column):
+    """Of numbers that may be negative too: what is added up are distances from the least."""
+    sql = f"SELECT AVG({column}) AS mean FROM p JOIN o ON p.id = o.pid JOIN l ON o.oid = l.oid"
+    (truth,) = exact(key_data(), sql)[0]
+    answer = keys.sql(sql, epsilon=2_000, mechanism="truncate")
+    (row,) = answer.to_dicts()
+    assert abs(row["mean"] - truth) <= 0.1
+    assert row["mean_low"] <= truth <= row["mean_high"]
+    assert answer.assumes == {"mean": "density"}
+    bounds = {f"sum_{column}": [0, 500], f"count_{column}": [0, 100]}
+    assert keys.sql(sql, epsilon=2_000, mechanism="truncate", bounds=bounds).notes[0].endswith("100")
 
 
 def test_a_unit_that_is_null_belongs_to_nobody():
@@ -286,13 +378,23 @@ def test_a_plan_is_free_and_says_what_it_rests_on(rows, keys):
         ("SELECT COUNT(*) FROM r JOIN t ON r.g = t.y", "auto", "do not join"),
         ("SELECT COUNT(*) FROM r JOIN r ON r.a = r.b", "auto", "give each its own alias"),
         ("SELECT COUNT(*) FROM r LEFT JOIN t ON r.b = t.b", "auto", "LEFT JOIN is not answered"),
-        ("SELECT COUNT(DISTINCT r.a) FROM r JOIN t ON r.b = t.b", "auto", "COUNT and SUM are answered"),
-        ("SELECT AVG(x) FROM r JOIN t ON r.b = t.b", "auto", "divide their answers"),
+        (
+            "SELECT COUNT(*) FROM r LEFT JOIN label ON r.a = label.a JOIN t ON r.b = t.b",
+            "auto",
+            "LEFT JOIN is not answered",
+        ),
+        ("SELECT COUNT(*) FROM r CROSS JOIN t", "auto", "CROSS JOIN is not answered"),
+        ("SELECT COUNT(*) FROM r JOIN t ON r.b < t.b", "auto", "equal"),
+        ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b OR r.a = t.c", "auto", "equal"),
+        ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b JOIN r ON r.a = t.c", "auto", "give each its own alias"),
+        ("SELECT COUNT(DISTINCT r.a) FROM r JOIN t ON r.b = t.b", "auto", "COUNT, SUM and AVG are answered"),
+        ("SELECT MEDIAN(x) FROM r JOIN t ON r.b = t.b", "auto", "COUNT, SUM and AVG are answered"),
+        ("SELECT COUNT(*) / 0 AS n FROM r JOIN t ON r.b = t.b", "auto", "divides by zero"),
+        ("SELECT COUNT(*) AS n FROM r JOIN t ON r.b = t.b ORDER BY x", "auto", "not a column of the result"),
+        ("SELECT COUNT(*) AS n FROM r JOIN t ON r.b = t.b HAVING x > 3", "auto", "not a column of the result"),
         ("SELECT r.a, COUNT(*) FROM r JOIN t ON r.b = t.b GROUP BY r.a", "auto", "is an id"),
-        ("SELECT COUNT(*) AS n FROM r JOIN t ON r.b = t.b ORDER BY n", "auto", "ORDER BY is not answered"),
-        ("SELECT COUNT(*) AS n FROM r JOIN t ON r.b = t.b HAVING n > 3", "auto", "HAVING is not answered"),
         ("SELECT g FROM r JOIN t ON r.b = t.b GROUP BY g", "auto", "add COUNT"),
-        ("SELECT COUNT(*) AS n, SUM(x) AS n FROM r JOIN t ON r.b = t.b", "auto", "one name"),
+        ("SELECT COUNT(*) AS n, SUM(x) AS n FROM r JOIN t ON r.b = t.b", "auto", "would be called n"),
         ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b", "r2t", "protects single rows"),
         ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b", "sparkle", "private tables"),
         ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b WHERE nothing = 1", "auto", "there is no column"),
@@ -314,7 +416,10 @@ def test_refused_from_the_text_alone(rows, sql, mechanism, words):
         ("SELECT SUM(z) FROM p JOIN o ON p.id = o.pid", "truncate", "may be negative"),
         ("SELECT COUNT(*) FROM p JOIN o ON p.g = o.item", "auto", "no reference of the policy connects"),
         (f"SELECT COUNT(*) FROM {PAIRS}", "auto", "or ask with mechanism='truncate'"),
-        ("SELECT AVG(x) FROM o JOIN l ON o.item = l.oid", "truncate", "COUNT and SUM are answered"),
+        ("SELECT MAX(x) FROM o JOIN l ON o.item = l.oid", "truncate", "COUNT, SUM and AVG are answered"),
+        ("SELECT COUNT(*) FROM o JOIN l ON o.item < l.oid", "truncate", "equal"),
+        ("SELECT COUNT(*) FROM o, l", "truncate", "cross join"),
+        ("SELECT COUNT(*) FROM o JOIN o ON o.item = o.oid", "truncate", "give each its own alias"),
     ],
 )
 def test_refused_under_a_key(keys, sql, mechanism, words):

@@ -6,7 +6,6 @@ here bounds what one unit changes: the mechanism does, from the data, privately.
 """
 
 from dataclasses import dataclass, fields, is_dataclass
-from fractions import Fraction
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -14,12 +13,14 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import KeyUnit, Policy
-from confide.query.clause import check_clauses, check_parts
-from confide.query.expression import number, predicate, scalar
-from confide.query.grouping import bind_keys, find_key, key_size
+from confide.query.clause import check_clauses, check_parts, whole_number
+from confide.query.column import result_columns
+from confide.query.expression import predicate
+from confide.query.grouping import bind_keys, key_size
 from confide.query.join import join_pairs, table_of
-from confide.query.parse import parse, shown
-from confide.query.question import Neighbours
+from confide.query.parse import parse
+from confide.query.question import Condition, KeyColumn, Measure, Neighbours, Order, ValueColumn
+from confide.query.released import Released
 from confide.query.scope import Catalog, Scope, Source
 from confide.query.tree import (
     Always,
@@ -28,48 +29,21 @@ from confide.query.tree import (
     Field,
     Join,
     Key,
-    Known,
-    Number,
     Predicate,
     Relation,
     Scan,
-    Span,
     UnknownKey,
 )
+from confide.query.weight import Weight, Weights
 
 MOST_GROUPS = 1_000
-_ANSWERED = ("expressions", "from_", "joins", "where", "group")
-_CLAUSES = {"having": "HAVING", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET", "with_": "WITH"}
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A column of the answer: what each joined row that passes `where` counts for; 1 if there is no number."""
-
-    name: str
-    number: Number | None
-    where: Predicate
-
-    @property
-    def span(self) -> Span:
-        return self.number.span if self.number is not None else Span(0, 1, nullable=False)
-
-    @property
-    def grain(self) -> Fraction:
-        return self.span.grain
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPlace:
-    """A column of the answer that shows a key."""
-
-    name: str
-    key: int
+_ANSWERED = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset")
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """A join on equal columns with a filter, keys of public domain, and what is added up over its rows.
+    """A join on equal columns with a filter, keys of public domain, and what is added up over its rows; then what is
+    shown of the sums: columns, HAVING, ORDER BY and LIMIT, as in a `Question` whose statistics are the weights.
 
     `owners`: for every private occurrence the column that holds the key of its unit; empty under `unit: row`.
     """
@@ -78,14 +52,20 @@ class Conjunction:
     pairs: tuple[tuple[Field, Field], ...]
     where: Predicate
     keys: tuple[Key, ...]
-    columns: tuple[KeyPlace | Weight, ...]
+    weights: tuple[Weight, ...]
+    columns: tuple[KeyColumn | ValueColumn, ...]
+    having: Condition | None
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
     owners: tuple[Field, ...]
     neighbours: Neighbours
     unit: str
 
     @property
-    def weights(self) -> tuple[Weight, ...]:
-        return tuple(column for column in self.columns if isinstance(column, Weight))
+    def measures(self) -> tuple[Measure, ...]:
+        """None: what is measured here has mechanisms of its own."""
+        return ()
 
     @property
     def private(self) -> tuple[int, ...]:
@@ -125,8 +105,8 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
     for name, value in select.args.items():
         if value and name not in _ANSWERED:
             raise QueryError(
-                f"{_CLAUSES.get(name, name.upper())} is not answered where one unit may change any number of joined "
-                "rows; ask SELECT keys, COUNT(*) or SUM(x) FROM a JOIN b ON ... WHERE ... GROUP BY keys"
+                f"{name.strip('_').upper()} is not answered where one unit may change any number of joined "
+                "rows; a query has SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
             )
     scope = Scope(policy, catalog)
     clause = select.args.get("from_")
@@ -137,7 +117,8 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
     for join in select.args.get("joins") or ():
         if str(join.args.get("side") or "").upper():
             raise QueryError(
-                "LEFT JOIN is not answered where one unit may change any number of joined rows; write JOIN"
+                "LEFT JOIN is not answered where one unit may change any number of joined rows: rows without a partner "
+                "come and go with those of the other table; write JOIN, and count the left table by itself"
             )
         pairs += join_pairs(join, scope)[1]
     named = tuple(scope.sources)
@@ -147,7 +128,12 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
     condition = predicate(where.this, scope) if where is not None else Always(True)
     keys = bind_keys(select, scope)
     _check_keys(keys)
-    columns = _columns(select, keys, scope)
+    weights = Weights(scope)
+    columns = result_columns(select, keys, scope, lambda node, _: weights.value(node))
+    released = Released(select.expressions, columns, keys, weights, scope)
+    having, order = select.args.get("having"), select.args.get("order")
+    condition_shown = released.condition(having.this) if having is not None else None
+    orders = tuple(released.order(item, dialect) for item in order.expressions) if order is not None else ()
     owners: list[Field] = []
     if isinstance(policy.unit, KeyUnit):
         owners = [_owner(source, scope, pairs) for source in named if source.private]
@@ -158,7 +144,12 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
         tuple(dict.fromkeys(pairs)),
         condition,
         keys,
+        weights.named(columns),
         columns,
+        condition_shown,
+        orders,
+        whole_number(select, "limit"),
+        whole_number(select, "offset") or 0,
         tuple(owners),
         "replace-one" if replaced else "add-remove",
         str(policy.unit),
@@ -201,50 +192,6 @@ def _check_keys(keys: tuple[Key, ...]) -> None:
         groups *= key_size(key) or 1
     if groups > MOST_GROUPS:
         raise QueryError(f"the keys make {groups:,} groups; at most {MOST_GROUPS:,} are answered for a join")
-
-
-def _columns(select: exp.Select, keys: tuple[Key, ...], scope: Scope) -> tuple[KeyPlace | Weight, ...]:
-    columns: list[KeyPlace | Weight] = []
-    for item in select.expressions:
-        node = item.unalias()
-        place = find_key(node, keys, scope)
-        if place is not None:
-            columns.append(KeyPlace(item.alias or keys[place].name, place))
-        else:
-            columns.append(_weight(node, item.alias, scope))
-    names = [column.name.casefold() for column in columns]
-    names += [f"{column.name}{end}".casefold() for column in columns if isinstance(column, Weight) for end in _ENDS]
-    if len(set(names)) < len(names):
-        raise QueryError("two columns of the result would have one name; give each another with AS")
-    if not any(isinstance(column, Weight) for column in columns):
-        raise QueryError("the SELECT has no aggregate; add COUNT(*)")
-    return tuple(columns)
-
-
-_ENDS = ("_low", "_high")
-
-
-def _weight(node: exp.Expr, alias: str, scope: Scope) -> Weight:
-    where: Predicate = Always(True)
-    inner = node.unnest()
-    if isinstance(inner, exp.Filter):
-        where, inner = predicate(inner.expression.this, scope), inner.this
-    match inner:
-        case exp.Count(this=exp.Star()):
-            return Weight(alias or "count", None, where)
-        case exp.Count() if not inner.expressions and not isinstance(inner.this, exp.Distinct):
-            known = Known(scalar(inner.this, scope), negated=False)
-            return Weight(alias or "count", None, known if where == Always(True) else Both((where, known)))
-        case exp.Sum():
-            value = number(inner.this, scope)
-            if value.span.date:
-                raise QueryError("dates are not summed")
-            column = inner.find(exp.Column)
-            return Weight(alias or (f"sum_{column.name}" if column is not None else "sum"), value, where)
-    raise QueryError(
-        f"{shown(node)}: where one unit may change any number of joined rows, COUNT and SUM are answered; "
-        "divide their answers for a mean"
-    )
 
 
 # --- the shape of a join ----------------------------------------------------------------------------------------------

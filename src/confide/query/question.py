@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, Protocol
 
 from confide.query.grid import Grid
 from confide.query.tree import Key, Summary
@@ -209,7 +209,26 @@ def statistics_of(value: Value) -> frozenset[int]:
     return frozenset()
 
 
-def all_values(question: Question) -> tuple[Value, ...]:
+class Shown(Protocol):
+    """What a question shows of what is measured for it."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]: ...
+    @property
+    def measures(self) -> tuple[Measure, ...]: ...
+    @property
+    def columns(self) -> tuple[KeyColumn | ValueColumn, ...]: ...
+    @property
+    def having(self) -> Condition | None: ...
+    @property
+    def order(self) -> tuple[Order, ...]: ...
+    @property
+    def limit(self) -> int | None: ...
+    @property
+    def offset(self) -> int: ...
+
+
+def all_values(question: Shown) -> tuple[Value, ...]:
     """Everything that is computed: the columns shown, and what HAVING and ORDER BY look at."""
     values: list[Value] = [column.value for column in question.columns if isinstance(column, ValueColumn)]
     values += [order.by for order in question.order if not isinstance(order.by, KeyColumn)]

@@ -84,10 +84,14 @@ def allocate(
     )
     if question.threshold is None or isinstance(cost, PureDP):
         return Allocation(mechanisms, plans, None, cost)
-    # Of the half of δ that pays for keys, as large a part as the call takes of ρ: both last equally long.
-    delta = budget.delta / 2 * cost.rho / _rho(budget)
+    delta = explicit_delta(budget, cost)
     keys = _key_threshold(question, root(2 * cost.rho * key_weight / whole), delta)
     return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta))
+
+
+def explicit_delta(budget: Budget, cost: ZCDP) -> Fraction:
+    """Of the half of δ that is not for conversion, as large a part as the call takes of ρ: both last equally long."""
+    return budget.delta / 2 * cost.rho / _rho(budget)
 
 
 def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> KeyThreshold:

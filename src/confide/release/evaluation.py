@@ -98,7 +98,8 @@ class Evaluator:
         scale = Fraction(1, lcm(*(coefficient.denominator for _, coefficient, _ in terms)))
         whole = [int(coefficient / scale) for _, coefficient, _ in terms]
         half = combined_half_width([(f, m.law) for (m, _, _), f in zip(terms, whole, strict=True)], confidence)
-        groups = len(self.measurements[0].values) if self.measurements else 1
+        columns = [part.values for part in self.measurements] + [part.values for part in self.statistics]
+        groups = len(columns[0]) if columns else 1
         total: Array = np.zeros(groups, dtype=object)
         for (measurement, _, _), factor in zip(terms, whole, strict=True):
             total = total + measurement.values.astype(object) * factor

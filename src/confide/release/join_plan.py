@@ -6,6 +6,7 @@ from typing import Final
 
 from confide.errors import ParameterError
 from confide.query.conjunction import Conjunction
+from confide.query.question import Estimated, ValueColumn
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.joins import BY_ROW, Bounds, request_join
@@ -39,10 +40,12 @@ def plan_join(
     for place, weight in enumerate(question.weights):
         changed = TYPICAL * max(1, weight.span.largest)
         if request.mechanism in BY_ROW:
-            half, assumes = request.smooth(place).expected_half_width(changed, request.miss), "always"
+            half, assumes = request.smooth(place).expected_half_width(changed, request.misses[place]), "always"
         else:
             half, assumes = request.cut(place).expected_half_width(changed), "density"
         columns.append(PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes))
+    if any(isinstance(column, ValueColumn) and not isinstance(column.value, Estimated) for column in question.columns):
+        notes.append("shown are the sums that are measured; what is computed from them follows from their intervals")
     notes.append(
         f"the width is in proportion to how many joined rows one unit changes, which is private: shown for {TYPICAL}"
     )

@@ -3,35 +3,36 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, prod
+from math import exp, floor, prod
 from typing import Any, Final
 
+import numpy as np
+
 from confide.errors import EngineError, ParameterError, QueryError
+from confide.mechanism import Assumes
 from confide.mechanism.elastic import Elastic
 from confide.mechanism.law import miss_rate
 from confide.mechanism.residual import Residual
+from confide.mechanism.smooth_laplace import SmoothLaplace
 from confide.mechanism.smooth_vector import SmoothVector
 from confide.mechanism.truncation import Bounded, Levels, Race, Truncation, clipped_totals
 from confide.policy import KeyUnit, Policy
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
-from confide.query.conjunction import (
-    Conjunction,
-    KeyPlace,
-    Weight,
-    bind_conjunction,
-    distinct_owners,
-    private_tables,
-)
+from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
 from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
 from confide.query.parse import parse
+from confide.query.question import all_values
 from confide.query.tree import Cell, Join, Relation, Summary
-from confide.release.answer import Answer, KeyColumn, ValueColumn
+from confide.query.weight import Weight
+from confide.release.allocation import explicit_delta
+from confide.release.answer import Answer
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
 from confide.release.cost import Cost
+from confide.release.evaluation import Estimate, needed_confidences
 from confide.release.holdings import Holdings, Release
-from confide.release.table import key_type, spelled
+from confide.release.table import Table
 
 BY_ROW: Final = ("residual", "elastic")
 BY_UNIT: Final = ("truncate", "r2t")
@@ -51,8 +52,12 @@ class JoinRequest:
     mechanism: str
     epsilon: Fraction
     confidence: float
+    misses: tuple[float, ...]
+    """For each weight how often its interval may miss, so that every column holds with the confidence."""
     shares: tuple[Fraction, ...]
     """Of ε, for each weight."""
+    deltas: tuple[Fraction, ...]
+    """Of δ, for each weight; 0 where its mechanism needs none."""
     largest: tuple[int, ...]
     """Of each weight, the most that one unit adds, in whole grains."""
     loss: PureDP | ZCDP
@@ -61,11 +66,10 @@ class JoinRequest:
     def groups(self) -> int:
         return prod(key_size(key) or 1 for key in self.question.keys)
 
-    @property
-    def miss(self) -> float:
-        return miss_rate(self.confidence)
-
-    def smooth(self, place: int) -> SmoothVector:
+    def smooth(self, place: int) -> SmoothVector | SmoothLaplace:
+        """Elastic sensitivity is FLEX's, (ε, δ) and all, where there is a δ."""
+        if self.deltas[place]:
+            return SmoothLaplace(self.shares[place], self.deltas[place], self.groups)
         return SmoothVector(self.shares[place], self.groups)
 
     @property
@@ -77,7 +81,7 @@ class JoinRequest:
         """One group's mechanism: a unit may be in all groups, so each has its part of ε."""
         epsilon = self.shares[place] / self.groups
         kind = Race if self.mechanism == "r2t" else Truncation
-        return kind(Levels(self.largest[place], self.owners), epsilon, self.miss)
+        return kind(Levels(self.largest[place], self.owners), epsilon, self.misses[place])
 
 
 def sampled(policy: Policy) -> str:
@@ -138,12 +142,20 @@ def request_join(
     for what, given in (("split", split), ("bounds", bounds)):
         unknown = sorted(set(given) - set(names))
         if unknown:
-            raise ParameterError(f"{what} names {', '.join(unknown)}, but the answer's columns are {', '.join(names)}")
-    loss, share = pure_share(holdings.ledger.budget, exact)
+            raise ParameterError(f"{what} names {', '.join(unknown)}, but what is added up is {', '.join(names)}")
+    budget = holdings.ledger.budget
+    loss, share = pure_share(budget, exact)
+    delta = Fraction(0)
+    if name == "elastic" and isinstance(loss, ZCDP):
+        delta = explicit_delta(budget, loss)
+        loss = ZCDP(loss.rho, delta)
     if question.neighbours == "replace-one":
         share /= 2  # a unit that is replaced is one that goes and one that comes
+        delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
     parts = [split.get(weight, Fraction(1)) for weight in names]
-    shares = tuple(share * part / sum(parts) for part in parts)
+    shares, deltas = (tuple(whole * part / sum(parts) for part in parts) for whole in (share, delta))
+    levels = needed_confidences(all_values(question), level)
+    misses = tuple(miss_rate(levels[place]) for place in range(len(names)))
     if name in BY_UNIT:
         groups = prod(key_size(key) or 1 for key in question.keys)
         if groups * POWERS > LARGEST_SUMMARY:
@@ -156,7 +168,7 @@ def request_join(
         raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
     else:
         largest = (0,) * len(names)
-    request = JoinRequest(question, name, exact, level, shares, largest, loss)
+    request = JoinRequest(question, name, exact, level, misses, shares, deltas, largest, loss)
     for place in range(len(names)):
         _ = request.smooth(place) if name in BY_ROW else request.cut(place)
     return request
@@ -224,7 +236,7 @@ def _by_row(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[l
         mechanism = request.smooth(place)
         scale = bound.smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
         answers = [int(value) for value in exact.cells[place]]
-        noised, half = mechanism.measure(answers, scale, request.miss, holdings.randomness)
+        noised, half = mechanism.measure(answers, scale, request.misses[place], holdings.randomness)
         floor_at = 0 if weight.span.low >= 0 else None
         columns.append([_inside(value, half, floor_at) for value in noised])
     return columns, ""
@@ -291,19 +303,19 @@ def _inside(value: int, half: int, least: int | None) -> tuple[int, int, int]:
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is said of every weight."""
+
+    name: str
+    condition: str
+
+
 def _answer(holdings: Holdings, request: JoinRequest, columns: Sequence[Column], condition: str) -> Answer:
     question = request.question
-    assumes = "density" if request.mechanism in BY_UNIT else "always"
-    note = f"the upper end assumes {condition}" if condition else ""
-    shown: list[KeyColumn | ValueColumn] = []
-    measured = iter(columns)
-    for column in question.columns:
-        if isinstance(column, KeyPlace):
-            key = question.keys[column.key]
-            values = tuple(spelled(key, place) for place in _key_places(question, column.key))
-            shown.append(KeyColumn(column.name, key_type(key), values))
-        else:
-            shown.append(_value(column, next(measured), request.mechanism, assumes, note))
+    told = _Told(request.mechanism, f"for its upper end {condition}" if condition else "")
+    assumes: Assumes = "density" if condition else "always"
+    sums = [(told, _estimate(weight, c, assumes)) for weight, c in zip(question.weights, columns, strict=True)]
     notes: tuple[str, ...] = ()
     if request.mechanism in BY_UNIT:
         most = ", ".join(
@@ -312,7 +324,7 @@ def _answer(holdings: Holdings, request: JoinRequest, columns: Sequence[Column],
         )
         notes = (f"what one unit adds is cut at {most}",)
     return Answer(
-        columns=tuple(shown),
+        columns=Table(question, None, (), (), request.confidence, sums).columns(),
         confidence=request.confidence,
         cost=Cost.of(request.epsilon, request.loss),
         unit=_protected(question),
@@ -330,17 +342,10 @@ def _protected(question: Conjunction) -> str:
     return f"row of {' or '.join(tables)}"
 
 
-def _value(weight: Weight, column: Column, mechanism: str, assumes: str, note: str) -> ValueColumn:
+def _estimate(weight: Weight, column: Column, assumes: Assumes) -> Estimate:
     grain, whole = weight.grain, weight.grain.denominator == 1
     values, low, high = (
-        tuple(number * grain.numerator if whole else float(number * grain) for number in part)
+        np.array([number * grain.numerator if whole else float(number * grain) for number in part], dtype=object)
         for part in zip(*column, strict=True)
     )
-    return ValueColumn(weight.name, "integer" if whole else "number", values, low, high, mechanism, assumes, note)
-
-
-def _key_places(question: Conjunction, place: int) -> list[int]:
-    """The place of one key in its domain, for every group in order."""
-    sizes = [key_size(key) or 1 for key in question.keys]
-    after = prod(sizes[place + 1 :])
-    return [group // after % sizes[place] for group in range(prod(sizes))]
+    return Estimate(values, low, high, whole=whole, assumes=assumes)

@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from confide.mechanism import Measurement
-from confide.mechanism.statistic import StatisticPlan
-from confide.query.question import Comparison, Condition, Every, Question, Some, Value, measures_of, statistics_of
+from confide.query.question import Comparison, Condition, Every, Shown, Some, Value, measures_of, statistics_of
 from confide.query.question import KeyColumn as KeyPlace
 from confide.query.question import ValueColumn as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key
@@ -28,17 +27,26 @@ _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+class Told(Protocol):
+    """What is said of how a statistic was measured: by what, and what its interval assumes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def condition(self) -> str: ...
+
+
 class Table:
     """One answer in the making. `keys` are places in domains, or values for keys of undeclared domain."""
 
     def __init__(
         self,
-        question: Question,
+        question: Shown,
         keys: Sequence[tuple[Any, ...]] | None,
         measurements: Sequence[Measurement],
         mechanisms: Sequence[str],
         confidence: float,
-        statistics: Sequence[tuple[StatisticPlan, Estimate]] = (),
+        statistics: Sequence[tuple[Told, Estimate]] = (),
     ) -> None:
         self.question = question
         self.confidence = confidence

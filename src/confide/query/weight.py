@@ -1,0 +1,113 @@
+"""What is added up over the rows of a join: weights, and what a SELECT makes of their sums."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.query import number as arithmetic
+from confide.query.comparison import joined
+from confide.query.composed import composed
+from confide.query.expression import number, predicate, scalar
+from confide.query.parse import shown
+from confide.query.question import Arithmetic, Estimated, KeyColumn, Value, ValueColumn
+from confide.query.question import Number as Released
+from confide.query.scope import Scope
+from confide.query.tree import Constant, Field, Known, Number, Predicate, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What each joined row that passes `where` counts for; 1 if there is no number."""
+
+    name: str
+    number: Number | None
+    where: Predicate
+
+    @property
+    def span(self) -> Span:
+        return self.number.span if self.number is not None else Span(0, 1, nullable=False)
+
+    @property
+    def grain(self) -> Fraction:
+        return self.span.grain
+
+
+class Weights:
+    """Collects the weights of one query; equal ones are kept, and paid for, once."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._weights: list[Weight] = []
+
+    def value(self, node: exp.Expr) -> Value:
+        """Arithmetic on sums over the join."""
+        return composed(node, self.aggregate, self.scope)
+
+    def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
+        match node:
+            case exp.Count(this=exp.Star()):
+                return self._added("count", None, where)
+            case exp.CountIf():
+                return self._added("count", None, joined((where, predicate(node.this, self.scope)), every=True))
+            case exp.Count() if not node.expressions and not isinstance(node.this, exp.Distinct):
+                return self._known(_named("count", node), scalar(node.this, self.scope), where)
+            case exp.Sum():
+                return self._added(_named("sum", node), _summable(number(node.this, self.scope)), where)
+            case exp.Avg():
+                return self._mean(node, _summable(number(node.this, self.scope)), where)
+        raise QueryError(
+            f"{shown(node)}: where one unit may change any number of joined rows, COUNT, SUM and AVG are answered, and "
+            "arithmetic on them"
+        )
+
+    def named(self, columns: tuple[KeyColumn | ValueColumn, ...]) -> tuple[Weight, ...]:
+        """The weights, each called as the column that shows it alone, else after what it adds up."""
+        own = {
+            column.value.statistic: column.name
+            for column in reversed(columns)
+            if isinstance(column, ValueColumn) and isinstance(column.value, Estimated)
+        }
+        taken = {name.casefold() for name in own.values()}
+        result = []
+        for place, weight in enumerate(self._weights):
+            name, again = own.get(place, weight.name), 2
+            while place not in own and name.casefold() in taken:
+                name, again = f"{weight.name}_{again}", again + 1
+            taken.add(name.casefold())
+            result.append(replace(weight, name=name))
+        return tuple(result)
+
+    def _mean(self, node: exp.Expr, subject: Number, where: Predicate) -> Value:
+        """low + Σ(x - low) / how many are known: what is added up is not negative, which every mechanism takes."""
+        span, low = subject.span, min(subject.span.low, 0)
+        if low:
+            shift = Constant(-low, Span(-low, -low, span.grain, nullable=False))
+            subject = arithmetic.add(subject, shift)
+        total = self._added(_named("sum", node), subject, where)
+        ratio = Arithmetic("/", total, self._known(_named("count", node), subject, where))
+        return Arithmetic("+", Released(low * span.grain), ratio) if low else ratio
+
+    def _known(self, name: str, subject: Field | Number, where: Predicate) -> Value:
+        if not isinstance(subject, Field) and not subject.span.nullable:
+            return self._added(name, None, where)
+        return self._added(name, None, joined((where, Known(subject, negated=False)), every=True))
+
+    def _added(self, name: str, subject: Number | None, where: Predicate) -> Value:
+        for place, weight in enumerate(self._weights):
+            if (weight.number, weight.where) == (subject, where):
+                return Estimated(place)
+        self._weights.append(Weight(name, subject, where))
+        return Estimated(len(self._weights) - 1)
+
+
+def _named(word: str, node: exp.Expr) -> str:
+    column = node.find(exp.Column)
+    return word if column is None else f"{word}_{column.name}"
+
+
+def _summable(subject: Number) -> Number:
+    if subject.span.date:
+        raise QueryError("dates are not summed; days between two dates are `a - b`")
+    return subject
