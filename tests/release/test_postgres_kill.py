@@ -29,7 +29,9 @@ def opened(server: PostgresServer, folder: Path) -> tuple[Session, str]:
     for statement in (
         "CREATE TABLE quick AS SELECT CASE g % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' ELSE 'c' END AS k, g % 1000 AS x"
         " FROM generate_series(1, 3000) AS g",
-        "CREATE VIEW slow AS SELECT k, x FROM (SELECT pg_sleep(0.15)) AS wait CROSS JOIN quick",
+        "CREATE FUNCTION pause() RETURNS int LANGUAGE plpgsql STABLE AS"
+        " $$ BEGIN PERFORM pg_sleep(0.15); RETURN 1; END $$",
+        "CREATE VIEW slow AS SELECT k, x FROM (SELECT pause() AS p OFFSET 0) AS wait CROSS JOIN quick WHERE p = 1",
     ):
         server.run(statement, name)
     policy = {

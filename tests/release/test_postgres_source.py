@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import confide
-from confide.errors import EngineError, SourceError
+from confide.errors import EngineError, LedgerError, SourceError
 from confide.release.inspection import check_source
 from confide.release.opening import read_policy
 from tests.servers import PASSWORD_ONLY, PostgresServer
@@ -112,6 +112,7 @@ def test_columns_that_may_be_read_are_enough(postgres_server: PostgresServer, da
         ("ALTER TABLE person DROP COLUMN age", "no column age"),
         ('ALTER TABLE person RENAME COLUMN age TO "AGE"', "it has AGE"),
         ("ALTER TABLE person ALTER COLUMN age TYPE text", "stored as VARCHAR"),
+        ("ALTER TABLE visit RENAME TO elsewhere; CREATE SEQUENCE visit", "not a table or a view"),
     ],
 )
 def test_what_does_not_fit_is_said(
@@ -128,6 +129,9 @@ def test_addresses_that_do_not_work(postgres_server: PostgresServer, database: s
         postgres_server.url(database, PASSWORD_ONLY, "wrong-secret"): "refused the user or the password",
         postgres_server.url("nowhere"): "no such database",
         "postgresql://somebody:wrong-secret@127.0.0.1:1/x": "cannot be reached",
+        "postgresql://somebody:wrong-secret@127.0.0.1:port/x": "not an address of PostgreSQL",
+        "postgresql://somebody:wrong-secret@127.0.0.1/x?colour=red": "not an address of PostgreSQL",
+        postgres_server.url(database, schema="nowhere"): "no table person in the schema nowhere",
     }
     for address, words in addresses.items():
         with pytest.raises(SourceError, match=words) as caught:
@@ -147,12 +151,17 @@ def test_frames_are_refused_beside_a_database(postgres_server: PostgresServer, d
         "ALTER TABLE person ALTER COLUMN age TYPE text",
         "ALTER TABLE person DROP COLUMN age CASCADE",
         "DROP TABLE visit",
+        "ALTER TABLE person ALTER COLUMN age TYPE bigint",
+        "REVOKE SELECT ON person FROM guest",
+        "ALTER TABLE region_name RENAME TO gone",
     ],
 )
 def test_a_change_under_us_ends_the_question_and_the_charge_stays(
     postgres_server: PostgresServer, database: str, tmp_path: Path, statement: str
 ) -> None:
-    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+    guest = postgres_server.create_role("guest")
+    postgres_server.run("GRANT SELECT ON person, visit, region_name TO guest", database)
+    with confide.open(rules(postgres_server.url(database, guest)), ledger=tmp_path / "l") as people:
         people.sql(NAMED, epsilon=1)
         postgres_server.run(statement, database)
         with pytest.raises(EngineError) as caught:
@@ -180,7 +189,7 @@ def test_a_view_over_a_function_that_fails_shows_nothing(
 ) -> None:
     for statement in (
         "ALTER TABLE person RENAME TO hidden",
-        "CREATE FUNCTION loud(x int) RETURNS int LANGUAGE plpgsql AS"
+        "CREATE FUNCTION loud(x int) RETURNS int LANGUAGE plpgsql STABLE AS"
         " $$ BEGIN RAISE EXCEPTION 'secret value %', x; END $$",
         "CREATE VIEW person AS SELECT person_id, region, loud(age) AS age, income FROM hidden",
     ):
@@ -194,6 +203,55 @@ def test_a_view_over_a_function_that_fails_shows_nothing(
         assert people.budget.spent == 1
     (caution,) = [c for c in check_source(read_policy(rules(postgres_server.url(database)))) if "view" in c]
     assert caution.startswith("person")
+
+
+@pytest.mark.parametrize(
+    ("view", "called"),
+    [
+        ("SELECT person_id, region, age, income FROM hidden WHERE random() < 0.5", "random"),
+        ("SELECT person_id, region, age, income FROM hidden TABLESAMPLE system (50)", "system"),
+        ("SELECT person_id, region, moody(age) AS age, income FROM hidden", "moody"),
+        ("SELECT person_id, region, age, income FROM between", "random"),
+        ("SELECT person_id, region, calm(age) AS age, income FROM hidden WHERE region <> 'random('", None),
+    ],
+)
+def test_a_view_that_may_change_while_it_is_read_is_refused(
+    postgres_server: PostgresServer, database: str, tmp_path: Path, view: str, called: str | None
+) -> None:
+    """Between the two readings of one question a unit could otherwise pass its bound."""
+    for statement in (
+        "ALTER TABLE person RENAME TO hidden",
+        "CREATE FUNCTION moody(x int) RETURNS int LANGUAGE sql AS 'SELECT x'",
+        "CREATE FUNCTION calm(x int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT x'",
+        "CREATE VIEW between AS SELECT person_id, region, age, income + random() AS income FROM hidden",
+        f"CREATE VIEW person AS {view}",
+    ):
+        postgres_server.run(statement, database)
+    if called is None:
+        assert "view" in "".join(check_source(read_policy(rules(postgres_server.url(database)))))
+        return
+    with pytest.raises(SourceError, match=f"person is a view that calls {called}, .* IMMUTABLE"):
+        confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l")
+
+
+def test_a_view_that_becomes_volatile_ends_the_question(
+    postgres_server: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    postgres_server.run("ALTER TABLE person RENAME TO hidden", database)
+    columns = "person_id, region, age, income FROM hidden"
+    postgres_server.run(f"CREATE VIEW person AS SELECT {columns}", database)
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+        people.sql(SQL, epsilon=1)
+        postgres_server.run(f"CREATE OR REPLACE VIEW person AS SELECT {columns} WHERE random() < 0.5", database)
+        with pytest.raises(EngineError) as caught:
+            people.sql(SQL, epsilon=2)
+        assert str(caught.value) == str(EngineError())
+        assert people.budget.spent == 3
+
+
+def test_a_ledger_on_postgres_without_a_schema(postgres_server: PostgresServer, database: str) -> None:
+    with pytest.raises(LedgerError, match=r"schema="):
+        confide.open(rules(postgres_server.url(database)), ledger=postgres_server.url(database, password="hidden-one"))
 
 
 def test_a_server_that_dies_gives_one_error_and_is_found_again(

@@ -276,6 +276,8 @@ def _complaint(error: psycopg.Error) -> str:
         case psycopg.errors.InsufficientPrivilege():
             return "the PostgreSQL server does not let this user read what is needed"
     text = str(error).lower()
+    if error.sqlstate is None and (isinstance(error, psycopg.ProgrammingError) or "invalid" in text):
+        return "the source is not an address of PostgreSQL; write postgresql://user@host:5432/database?schema=..."
     for sign, words in (
         ("password authentication failed", "the PostgreSQL server refused the user or the password"),
         ("no password supplied", "the PostgreSQL server wants a password; put it in PGPASSWORD or ~/.pgpass"),

@@ -31,6 +31,21 @@ ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indnkeyatts = 1
 AND i.indpred IS NULL AND i.indexprs IS NULL
 """
+VIEW_SQL = """
+WITH RECURSIVE seen(oid) AS (
+    SELECT CAST(%s AS oid)
+    UNION
+    SELECT d.refobjid FROM seen JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = seen.oid
+    JOIN pg_catalog.pg_depend AS d ON d.classid = CAST('pg_catalog.pg_rewrite' AS regclass) AND d.objid = r.oid
+    WHERE d.refclassid = CAST('pg_catalog.pg_class' AS regclass)
+)
+SELECT pg_catalog.pg_get_viewdef(c.oid) FROM seen JOIN pg_catalog.pg_class AS c USING (oid) WHERE c.relkind = 'v'
+"""
+VOLATILE_SQL = """
+SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v' AND proname = ANY(%s) ORDER BY proname
+"""
+_TEXTS = re.compile(r"'(?:[^']|'')*'")
+_CALLED = re.compile(r'("(?:[^"]|"")+"|[A-Za-z_][\w$]*)\s*\(')
 _READABLE_KINDS = {"r": "table", "p": "table", "v": "view", "m": "materialised view", "f": "foreign table"}
 _INTEGERS = {"smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "oid": "BIGINT"}
 _MOST_DIGITS = 38
@@ -66,6 +81,8 @@ def describe(run: Any, table: Table, schema: str | None) -> Described:
     oid, own_schema, own_name, kind, readable, writable = found[0]
     if kind not in _READABLE_KINDS:
         raise SourceError(f"{table.name} is not a table or a view in the database")
+    if kind == "v":
+        _require_repeatable(run, table, oid)
     columns = run(COLUMN_SQL, (oid,))
     wanted = [label for label, *_ in columns if table.public or label in table.columns]
     if not readable:
@@ -76,6 +93,19 @@ def describe(run: Any, table: Table, schema: str | None) -> Described:
     unique = frozenset(row[0] for row in run(UNIQUE_SQL, (oid,)))
     types = {label: (stored, category == "e") for label, stored, category, _ in columns}
     return Described(f"{name(own_schema)}.{name(own_name)}", _READABLE_KINDS[kind], types, unique, bool(writable))
+
+
+def _require_repeatable(run: Any, table: Table, oid: int) -> None:
+    """A view must give the same rows whenever a question reads it: a bound counts them first, and takes them after."""
+    texts = (_TEXTS.sub("''", row[0]) for row in run(VIEW_SQL, (oid,)))
+    called = {found.strip('"').replace('""', '"') for text in texts for found in _CALLED.findall(text)}
+    changing = [row[0] for row in run(VOLATILE_SQL, (sorted(called),))]
+    if changing:
+        raise SourceError(
+            f"{table.name} is a view that calls {', '.join(changing)}, which the database calls volatile: it may give "
+            "other rows each time it is read; let the view call STABLE or IMMUTABLE functions only, or store its rows "
+            "in a table"
+        )
 
 
 def relation(described: Described, table: Table) -> Relation:
