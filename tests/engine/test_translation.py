@@ -29,7 +29,13 @@ SPARK = Translator("spark", {"t": "SELECT `x` AS `x` FROM v"})
             "LOWER(x COLLATE \"und-x-icu\") COLLATE \"C\" NOT LIKE 'b%' ESCAPE ''",
             "LOWER(x) NOT LIKE 'b%'",
         ),
-        ("SUM(x // 2)", "SUM(DIV(x, 2))", "SUM(CAST(x DIV 2 AS DECIMAL(38, 0)))"),
+        (
+            "SUM(x // 2)",
+            "SUM(DIV(x, 2))",
+            "((CAST(SUM(SHIFTRIGHT(x DIV 2, 31)) AS DECIMAL(38, 0)) * 2147483648)"
+            " + CAST(SUM((x DIV 2) & 2147483647) AS DECIMAL(38, 0)))",
+        ),
+        ("SUM(x::HUGEINT)", "SUM(CAST(x AS DECIMAL))", "SUM(CAST(x AS DECIMAL(38, 0)))"),
         (
             "SHA256(CONCAT_WS(',', 'k', CAST(x AS VARCHAR)))",
             "ENCODE(SHA256(CONVERT_TO(CONCAT_WS(',', 'k', CAST(x AS TEXT)), 'UTF8')), 'hex') COLLATE \"C\"",

@@ -4,11 +4,13 @@ A table is a temporary view of a session of our own, over Parquet files or a tab
 listed anew by every question that reads it, once, so that all parts of a question see the same files.
 """
 
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ import pyarrow.compute as pc
 
 from confide.engine.running import Columns, Rows
 from confide.engine.spark_schema import Place, relation
-from confide.engine.spark_session import OwnSession
+from confide.engine.spark_session import OwnSession, new_tag
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.syntax import name
 from confide.engine.translation import Translator
@@ -28,6 +30,8 @@ from confide.query.tree import Field, Summary
 from confide.query.tree import Relation as QueryRelation
 
 _LIMIT_SECONDS = 3600.0
+_BATCH = 1 << 16
+_ORDER = re.compile(r" ORDER BY (\w+(?:, \w+)*)$")
 
 Result = TypeVar("Result")
 
@@ -141,16 +145,30 @@ class SparkEngine(SqlEngine):
         return list(zip(*columns, strict=True))
 
     def _columns(self, statement: str) -> Columns:
-        found = self._fetch(statement)
+        # Sorted here: Spark reads everything twice to sort it, first to see how values are spread.
+        ordered = _ORDER.search(statement)
+        found = self._fetch(statement if ordered is None else statement[: ordered.start()])
+        if ordered is not None:
+            found = found.sort_by([(label, "ascending") for label in ordered[1].split(", ")])
         return {label: _array(column) for label, column in zip(found.column_names, found.columns, strict=True)}
 
-    def _fetch(self, statement: str) -> pa.Table:
-        translated = self._translate(statement)
+    def _batches(self, statement: str) -> Iterator[Rows]:
+        """One partition of the result at a time is here."""
+        tag = new_tag()
         with self._lock:
-            if self._closed:
-                raise SourceError("the data are closed")
-            self._list_files(statement)
-            return self._session.run(lambda: self._session.spark.sql(translated).toArrow())
+            rows = self._session.run(lambda: iter(self._frame(statement).toLocalIterator()), tag)
+            while batch := self._session.run(lambda: list(islice(rows, _BATCH)), tag):
+                yield [tuple(map(_plain, row)) for row in batch]
+
+    def _fetch(self, statement: str) -> pa.Table:
+        with self._lock:
+            return self._session.run(lambda: self._frame(statement).toArrow())
+
+    def _frame(self, statement: str) -> Any:
+        if self._closed:
+            raise SourceError("the data are closed")
+        self._list_files(statement)
+        return self._session.spark.sql(self._translate(statement))
 
     def _unchanged(self) -> bool:
         return True  # the files of a question were listed once; one that is gone since has failed it
@@ -176,8 +194,12 @@ def _opened(spark: Any, limit_seconds: float) -> OwnSession:
 def _values(column: pa.ChunkedArray) -> list[Any]:
     """Sums come as decimals without a fraction, and are whole numbers here."""
     if pa.types.is_decimal(column.type) and column.type.scale == 0:
-        return [None if value is None else int(value) for value in column.to_pylist()]
+        return [_plain(value) for value in column.to_pylist()]
     return list(column.to_pylist())
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Decimal) else value
 
 
 def _array(column: pa.ChunkedArray) -> Any:
@@ -189,5 +211,4 @@ def _array(column: pa.ChunkedArray) -> Any:
     mask = pc.is_null(whole).to_numpy(zero_copy_only=False)
     if pa.types.is_integer(whole.type):
         return np.ma.masked_array(pc.fill_null(whole, 0).to_numpy(zero_copy_only=False), mask)
-    values = [int(value) if isinstance(value, Decimal) else value for value in whole.to_pylist()]
-    return np.ma.masked_array(np.array(values, dtype=object), mask)
+    return np.ma.masked_array(np.array([_plain(value) for value in whole.to_pylist()], dtype=object), mask)

@@ -7,7 +7,9 @@ import os
 import shutil
 import threading
 import time
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -44,6 +46,11 @@ _NUMBERS = count()
 Result = TypeVar("Result")
 
 
+def new_tag() -> str:
+    """What a piece of work on Spark is called, so that it can be ended."""
+    return f"confide-{os.getpid()}-{next(_NUMBERS)}"
+
+
 class OwnSession:
     """A copy of a session on Spark. Statements run in it within a time limit, and Ctrl-C ends them there too."""
 
@@ -51,11 +58,12 @@ class OwnSession:
         self.spark = _copy(spark)
         self.limit_seconds = limit_seconds
         for setting, value in _SETTINGS.items():
-            self.spark.conf.set(setting, value)
+            if self.spark.conf.get(setting) != value:
+                self.spark.conf.set(setting, value)
 
-    def run(self, work: Callable[[], Result]) -> Result:
+    def run(self, work: Callable[[], Result], tag: str | None = None) -> Result:
         """What `work` gives, if it gives it in time; what takes longer, or is interrupted, is ended on Spark too."""
-        tag = f"confide-{os.getpid()}-{next(_NUMBERS)}"
+        tag = tag or new_tag()
         results: list[Result] = []
         errors: list[BaseException] = []
 
@@ -98,12 +106,19 @@ class OwnSession:
     def close(self) -> None:
         """End the session if it is one on a server; Spark in this process is its owner's, and ends with it."""
         if _is_remote(self.spark):
-            _start(self.spark.stop).join(_PATIENCE)
+            _start(self.spark.stop).join(_PAUSE if self._lost() else _PATIENCE)
+
+    def _lost(self) -> bool:
+        asked: list[Any] = []
+        _start(lambda: asked.append(self.spark.version)).join(1.0)
+        return not asked
 
 
 def find_spark(master: str | None) -> Any:
     """Spark at this master or address; None is the Spark of this process, or a new one here."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415  heavy
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of versions of pandas, which is not used
+        from pyspark.sql import SparkSession  # noqa: PLC0415  heavy
 
     master = master or os.environ.get("SPARK_REMOTE")
     if master is not None and master.startswith("sc://"):
@@ -120,18 +135,18 @@ def find_spark(master: str | None) -> Any:
 
 
 def _connected(address: str) -> Any:
-    try:
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415  heavy, with drivers of its own
-    except ImportError:
-        remote: Any = None
-    else:
+    remote: Any = None
+    with suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of versions of pandas, which is not used
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415  heavy
+
         remote = SparkSession
     if remote is None:
         raise SourceError("Spark Connect needs drivers that are not installed; run: pip install 'confide[spark]'")
     begun: list[Any] = []
 
     def begin() -> None:
-        session = _quietly(lambda: remote.builder.remote(address).create())
+        session = _quietly(lambda: _impatient(remote.builder.remote(address).create()))
         if session is not None and _quietly(lambda: session.version) is not None:
             begun.append(session)
 
@@ -160,8 +175,16 @@ def _started(sessions: Any, master: str) -> Any:
 def _copy(spark: Any) -> Any:
     """A session with the tables and temporary views of another, and settings that can be changed alone."""
     if _is_remote(spark):
-        return spark.cloneSession()
+        return _impatient(spark.cloneSession())
     return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
+def _impatient(spark: Any) -> Any:
+    """A server that is gone is asked again for half a minute, and not for ten."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415  heavy
+
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=8, max_backoff=5_000)])
+    return spark
 
 
 def _is_remote(spark: Any) -> bool:
