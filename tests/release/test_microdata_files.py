@@ -187,6 +187,9 @@ def test_the_page_is_whole_escaped_and_fetches_nothing(people: Session, tmp_path
     assert not tags.seen & {"script", "img", "link", "iframe"}
     assert "http" not in page
     assert "&lt;script&gt;" in page
+    assert "<td class='number'>" in page  # numbers stand to the right, words to the left
+    assert "<td>laplace</td>" in page
+    assert "break-inside: avoid" in page  # no row of a table is torn apart in print
     assert tags.headings == [
         "Unit and privacy loss",
         "Algorithms",

@@ -18,6 +18,7 @@ from confide.release.microdata_design import show_marginal, show_marginals
 from confide.release.microdata_rendering import (
     MOVED,
     WATERMARK,
+    Rows,
     html_of,
     marginal_rows,
     moved_rows,
@@ -35,10 +36,14 @@ UNKNOWN: Final = "to be said by the publisher"
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c2330; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ccd; }
-table { border-collapse: collapse; margin: .6rem 0; font-size: .9rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .6rem 0; font-size: .9rem; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #e4e7ee; text-align: left; vertical-align: top; }
-td { font-variant-numeric: tabular-nums; } dt { font-weight: 600; margin-top: .5rem; } dd { margin-left: 0; }
-.warn { background: #fff3cd; padding: .6rem 1rem; border-radius: .4rem; } small { color: #5a6376; }
+th { vertical-align: bottom; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { white-space: normal; } dt { font-weight: 600; margin-top: .5rem; } dd { margin-left: 0; }
+ul { padding-left: 1.2rem; } .warn { background: #fff3cd; padding: .6rem 1rem; border-radius: .4rem; }
+small { color: #5a6376; }
+@media print { body { font-size: 11pt; margin: 0; } table { font-size: 8.5pt; } th, td { padding: .15rem .4rem; }
+  tr, dt, dd, li { break-inside: avoid; } h2, dt { break-after: avoid; } }
 """
 
 
@@ -147,14 +152,14 @@ def card_html(
             )
         ),
         _section("Algorithms"),
-        html_of(*marginal_rows(made)),
+        _table(marginal_rows(made)),
         f"<p>{escape(facts['accounting']['post_processing'])} Noise is drawn exactly, on whole numbers.</p>",
         _section("Bias and accuracy"),
         "<p>The noisy counts are unbiased; each interval holds by itself with the confidence stated, whatever the data "
         "are. The fitted table is biased, as every table without negative counts must be:</p>",
-        *(f"<p>{escape(line)}</p>" for line in report.lines()),
-        html_of(*risk_rows(report)) if report.risks else "",
-        html_of(*moved_rows(report)),
+        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in report.lines())}</ul>",
+        _table(risk_rows(report)) if report.risks else "",
+        _table(moved_rows(report)),
         f"<p><small>{escape(MOVED)}</small></p>",
     ]
     if records is not None:
@@ -188,7 +193,8 @@ def card_html(
         f"<p><small>Made by Confide {__version__}. Contact: {escape(about.get('contact', UNKNOWN))}.</small></p>",
     ]
     title = escape(product["name"])
-    head = f"<meta charset='utf-8'><title>{title}</title><style>{_STYLE}</style>"
+    page = "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
+    head = f"{page}<title>{title}</title><style>{_STYLE}</style>"
     return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>\n"
 
 
@@ -231,6 +237,11 @@ def _unit_words(made: "Microdata") -> str:
     change = "replacing" if measured.neighbours == "replace-one" else "adding or removing"
     amount = f"ε = {show(made.cost.epsilon)}" if made.cost.rho is None else f"ρ = {float(made.cost.rho):.4g}"
     return f"{what}: {change} one changes the probability of any release by a factor bounded through {amount}"
+
+
+def _table(shown: tuple[tuple[str, ...], Rows]) -> str:
+    """A table that scrolls by itself where the page is narrow."""
+    return f"<div class='wide'>{html_of(*shown)}</div>"
 
 
 def _section(title: str) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from confide.release.microdata_report import MicrodataReport
 
 MOST_ROWS = 20
+WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step"})
+"""Columns of words; all others are numbers, and stand to the right."""
 WATERMARK = "TEST NOISE: these microdata protect nobody"
 
 Rows = Sequence[tuple[str, ...]]
@@ -104,7 +106,7 @@ def moved_rows(report: "MicrodataReport") -> tuple[tuple[str, ...], Rows]:
     rows = [
         (
             f"{each.method} (chosen)" if each.method == report.method else each.method,
-            f"{each.total:+.2f}",
+            f"{round(each.total, 2) + 0.0:+.2f}",  # no minus zero
             f"{each.sums:.2f}",
             f"{each.parts:.2f}",
             report.words(each.method),
@@ -121,17 +123,20 @@ def table_of(head: Sequence[str], rows: Rows) -> Any:
     from rich.table import Table  # noqa: PLC0415  loaded when printed
 
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    words = {"marginal", "noise", "sum", "over", "fit", "in words", "step"}
     for name in head:
-        table.add_column(name, justify="left" if name in words else "right")
+        table.add_column(name, justify="left" if name in WORDS else "right")
     for row in rows[: max(MOST_ROWS, 60)]:
         table.add_row(*(printable(cell) for cell in row))
     return table
 
 
 def html_of(head: Sequence[str], rows: Rows) -> str:
-    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[:60])
+    kinds = ["" if name in WORDS else " class='number'" for name in head]
+    heads = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(head, kinds, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{kind}>{escape(cell)}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
+        for row in rows[:60]
+    )
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
