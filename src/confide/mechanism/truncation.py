@@ -58,6 +58,10 @@ class Levels:
             edges.append(min(math.ceil(power), max(self.largest, edges[-1] + 1)))
         return tuple(edges)
 
+    def holding(self, largest: int) -> int:
+        """The place of the first level that is not below a contribution."""
+        return next((place for place, edge in enumerate(self.edges) if edge >= largest), len(self.edges) - 1)
+
     def sensitivity(self, level: int) -> int:
         return sensitivity(self.edges[level], self.owners)
 
@@ -116,11 +120,11 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Releases F at many levels with noise, and with less at a learnt one and the next; the best lower bound of all of
-    them, and an upper one from the last (R2T, with a final heat).
+    """Releases F at many levels with noise, and with less at a learnt one; the best lower bound of all of them, and an
+    upper one from the last (R2T, with a final heat).
 
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ¼ε (½ε from three owners on) for the sparse
-    vector that learns the level, half of the rest for all levels together, and a quarter of it for each of the two.
+    vector that learns the level, half of the rest for all levels together, and half for the learnt one.
     Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
     Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published
     penalty of ln(L/β) scales, which only the lower end needs.
@@ -147,25 +151,25 @@ class Race:
 
     def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
         learnt = self.levels.enough(totals, self.epsilon * (1 - self.levels.race_share), randomness)
-        near = max(0, learnt - 1)
-        heats = [(place, self._law(place, FIRST_HEAT / len(self.raced))) for place in self.raced]
-        final = [(place, self._law(place, (1 - FIRST_HEAT) / 2)) for place in (near, learnt)]
-        noised = [_noised(law, totals[place], randomness) for place, law in (*heats, *final)]
-        bounds = [value - law.law.upper(self._each) for value, (_, law) in zip(noised, (*heats, *final), strict=True)]
+        laws = [(place, self._law(place, FIRST_HEAT / len(self.raced))) for place in self.raced]
+        laws.append((learnt, self._final(learnt)))
+        noised = [_noised(law, totals[place], randomness) for place, law in laws]
+        bounds = [value - law.law.upper(self._each) for value, (_, law) in zip(noised, laws, strict=True)]
         low = max(0, *bounds)
-        high = max(low, noised[-1] + final[-1][1].law.upper(1 - Fraction(self.miss / 4)))
-        return Bounded(min(max(noised[-2], low), high), low, high, self.levels.edges[near])
+        high = max(low, noised[-1] + self._final(learnt).law.upper(1 - Fraction(self.miss / 4)))
+        return Bounded(min(max(noised[-1], low), high), low, high, self.levels.edges[learnt])
 
     def expected_half_width(self, largest: int) -> float:
-        """If no unit has more than `largest`, and the level that is learnt is the first that holds it."""
-        edges = self.levels.edges
-        near = next((place for place, edge in enumerate(edges) if edge >= largest), len(edges) - 1)
-        below, above = (self._law(p, (1 - FIRST_HEAT) / 2).law for p in (near, min(near + 1, len(edges) - 1)))
-        return (below.upper(self._each) + above.upper(1 - Fraction(self.miss / 4))) / 2
+        """If the level that is learnt is the first that holds twice `largest`."""
+        law = self._final(self.levels.holding(2 * largest)).law
+        return (law.upper(self._each) + law.upper(1 - Fraction(self.miss / 4))) / 2
 
     @property
     def _each(self) -> Fraction:
-        return 1 - Fraction(self.miss / (2 * (len(self.raced) + 2)))
+        return 1 - Fraction(self.miss / (2 * (len(self.raced) + 1)))
+
+    def _final(self, place: int) -> Additive:
+        return self._law(place, 1 - FIRST_HEAT)
 
     def _law(self, place: int, share: Fraction) -> Additive:
         return laplace(self.levels.sensitivity(place), self.epsilon * self.levels.race_share * share)
@@ -205,9 +209,7 @@ class Truncation:
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""
-        edges = self.levels.edges
-        level = next((place for place, edge in enumerate(edges) if edge >= 2 * largest), len(edges) - 1)
-        law = self._law(level).law
+        law = self._law(self.levels.holding(2 * largest)).law
         return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - Fraction(self.miss / 4))) / 2
 
     def _law(self, level: int) -> Additive:
