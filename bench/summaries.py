@@ -18,6 +18,7 @@ import confide
 
 ROWS = 3_000_000
 SQL = {
+    "MEDIAN, 1 M values": "SELECT MEDIAN(y) AS m FROM t",
     "MEDIAN, 10 M values": "SELECT MEDIAN(x) AS m FROM t",
     "MEDIAN by 20 groups": "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g",
     "SUM without a range": "SELECT SUM(u) AS s FROM t",
@@ -27,11 +28,13 @@ BAR = 500.0  # MB, of our process
 COLUMNS: dict[str, Any] = {
     "g": {"values": [f"g{place}" for place in range(20)]},
     "x": {"range": [0, 10_000_000]},
+    "y": {"range": [0, 999_999]},
     "u": {"range": "unbounded", "grain": 1},
     "w": {"type": "text"},
 }
 _MADE = (
-    "SELECT 'g' || CAST(i % 20 AS VARCHAR) AS g, (i * 2654435761) % 10000000 AS x, i * i AS u, "
+    "SELECT 'g' || CAST(i % 20 AS VARCHAR) AS g, (i * 2654435761) % 10000000 AS x, (i * 7919) % 1000000 AS y, "
+    "i * i AS u, "
     "'key ' || CAST(i % 1000000 AS VARCHAR) AS w FROM {series} AS s(i)"
 )
 
