@@ -25,6 +25,9 @@ BY_ROW = [
     "SELECT COUNT(*) AS n FROM r AS u JOIN r AS v ON u.b = v.b WHERE u.x < v.x OR v.g = 'p'",
     "SELECT COUNT(*) AS n FROM r AS u JOIN r AS v ON u.b = v.a JOIN r AS w ON v.b = w.a AND w.b = u.a",
     "SELECT COUNT(*) AS n FROM r AS u JOIN t ON u.b = t.b JOIN r AS v ON v.b = t.b AND v.a = t.c",
+    "SELECT COUNT(*) AS n FROM label AS one JOIN r ON one.a = r.a JOIN t ON r.b = t.b "
+    "LEFT JOIN label AS two ON two.word = one.word",
+    "SELECT COUNT(*) AS n FROM r JOIN t ON r.b = t.b LEFT JOIN label ON label.a = t.c WHERE word IS NULL OR x > 2",
 ]
 BY_KEY = [
     "SELECT COUNT(*) AS n FROM p JOIN o ON p.id = o.pid JOIN l ON l.oid = o.oid",

@@ -62,6 +62,20 @@ class FrequencyInquiry:
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class RepeatsInquiry:
+    """How often the tables that LEFT JOINs add repeat a row at most, all together; one without a partner stays once."""
+
+    question: Conjunction
+
+    def read(self, statements: Statements) -> int:
+        product = 1
+        for scan, pairs in self.question.optional:
+            own = tuple(dict.fromkeys(second for _, second in pairs))
+            product *= max(1, _most(self.question, (scan,), (), own, statements))
+        return product
+
+
 def _most(
     question: Conjunction,
     scans: tuple[Scan, ...],

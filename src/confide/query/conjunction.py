@@ -5,7 +5,7 @@ Under `unit: row` every private table of the join is an occurrence that one row 
 here bounds what one unit changes: the mechanism does, from the data, privately.
 """
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -46,6 +46,8 @@ class Conjunction:
     shown of the sums: columns, HAVING, ORDER BY and LIMIT, as in a `Question` whose statistics are the weights.
 
     `owners`: for every private occurrence the column that holds the key of its unit; empty under `unit: row`.
+    `optional`: public tables that a LEFT JOIN adds to the rest, and the pairs each is joined on. They are no
+    occurrences: they repeat rows of the join, no more often than rows of theirs agree on those columns, and drop none.
     """
 
     occurrences: tuple[Scan, ...]
@@ -61,6 +63,7 @@ class Conjunction:
     owners: tuple[Field, ...]
     neighbours: Neighbours
     unit: str
+    optional: tuple[tuple[Scan, tuple[tuple[Field, Field], ...]], ...] = ()
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -80,7 +83,10 @@ class Conjunction:
 
     @property
     def relation(self) -> Relation:
-        return relation_of(self.occurrences, self.pairs)
+        relation = relation_of(self.occurrences, self.pairs)
+        for scan, on in self.optional:
+            relation = Join(relation, scan, on, optional=True)
+        return relation
 
     @property
     def fingerprint(self) -> str:
@@ -114,13 +120,22 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
         raise QueryError("the query has no FROM; write SELECT COUNT(*) FROM a JOIN b ON a.key = b.key")
     table_of(clause.this, scope)
     pairs: list[tuple[Field, Field]] = []
+    optional: dict[str, tuple[tuple[Field, Field], ...]] = {}
     for join in select.args.get("joins") or ():
-        if str(join.args.get("side") or "").upper():
+        left = bool(join.args.get("side"))
+        right, own = join_pairs(join, scope)
+        if left and right.private:
             raise QueryError(
-                "LEFT JOIN is not answered where one unit may change any number of joined rows: rows without a partner "
-                "come and go with those of the other table; write JOIN, and count the left table by itself"
+                "LEFT JOIN to a private table is not answered where one unit may change any number of joined rows; "
+                "write JOIN, or LEFT JOIN to a public table"
             )
-        pairs += join_pairs(join, scope)[1]
+        if any(first.source in optional for first, _ in own):
+            raise QueryError(f"{right.label} is joined on a column of a LEFT JOIN, which may be NULL; write JOIN there")
+        if left:
+            scope.replace(replace(right, optional=True))
+            optional[right.name] = tuple(dict.fromkeys(own))
+        else:
+            pairs += own
     named = tuple(scope.sources)
     if not any(source.private for source in named):
         raise QueryError("the query reads public tables only; they need no privacy, read them directly")
@@ -137,7 +152,8 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
     owners: list[Field] = []
     if isinstance(policy.unit, KeyUnit):
         owners = [_owner(source, scope, pairs) for source in named if source.private]
-    scans = tuple(Scan(s.table.name, s.name, s.table.public) for s in scope.sources if s.table is not None)
+    every = [Scan(s.table.name, s.name, s.table.public) for s in scope.sources if s.table is not None]
+    scans = tuple(scan for scan in every if scan.source not in optional)
     replaced = any(policy.tables[scan.table].rows == "public" for scan in scans if not scan.public)
     return Conjunction(
         scans,
@@ -153,6 +169,7 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
         tuple(owners),
         "replace-one" if replaced else "add-remove",
         str(policy.unit),
+        tuple((scan, optional[scan.source]) for scan in every if scan.source in optional),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, floor, prod
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from confide.mechanism.truncation import Bounded, Levels, Race, Truncation, clip
 from confide.policy import KeyUnit, Policy
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
-from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
+from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables, relation_of
 from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
 from confide.query.parse import parse
@@ -242,15 +242,41 @@ def _by_row(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[l
     return columns, ""
 
 
-def sensitivity(holdings: Holdings, request: JoinRequest, charge: Charge) -> Residual | Elastic:
-    from confide.engine.joining import FrequencyInquiry, ResidualInquiry  # noqa: PLC0415  loaded when used
+class Bound(Protocol):
+    """A bound on how much one row changes a join."""
 
-    question = request.question
+    def smooth(self, alpha: float) -> float:
+        """Its α-smooth version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The bound of a join each of whose rows public tables repeat at most so many times."""
+
+    inner: Bound
+    times: int
+
+    def smooth(self, alpha: float) -> float:
+        return self.inner.smooth(alpha) * self.times
+
+
+def sensitivity(holdings: Holdings, request: JoinRequest, charge: Charge) -> Bound:
+    from confide.engine.joining import RepeatsInquiry, ResidualInquiry  # noqa: PLC0415  loaded when used
+
+    question, engine = request.question, holdings.engine
     if request.mechanism == "residual":
-        return Residual(question.copies, holdings.engine.inquire(ResidualInquiry(question), charge))
+        bound: Bound = Residual(question.copies, engine.inquire(ResidualInquiry(question), charge))
+    else:
+        bound = _elastic(holdings, question, charge)
+    return Repeated(bound, engine.inquire(RepeatsInquiry(question), charge)) if question.optional else bound
+
+
+def _elastic(holdings: Holdings, question: Conjunction, charge: Charge) -> Elastic:
+    from confide.engine.joining import FrequencyInquiry  # noqa: PLC0415  loaded when used
+
     places = {scan.source: place for place, scan in enumerate(question.occurrences)}
     joins = []
-    relation: Relation = question.relation
+    relation: Relation = relation_of(question.occurrences, question.pairs)
     while isinstance(relation, Join):
         added = relation.right.source
         pairs = [(one, two) if two.source == added else (two, one) for one, two in relation.on]
