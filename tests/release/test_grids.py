@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import confide
-from confide.errors import QueryError
+from confide.errors import PolicyError, QueryError
 from confide.mechanism import TestRandomness
 from confide.mechanism.summation import shifted
 from confide.mechanism.tally import Tally, bucketed
@@ -249,3 +249,17 @@ def test_intervals_cover_on_a_coarse_grid_and_would_not_without_its_cells(mechan
         bare += alone.low[0] <= truth <= alone.high[0]
     assert held >= 330
     assert bare < 200
+
+
+def test_the_policy_may_say_how_many_rows_a_summary_has() -> None:
+    sql = "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g"
+    steps = {rows: question(sql, policy(summary_rows=rows)).statistics[0].grid.step for rows in (10_000, 10**6, 10**8)}
+    assert steps == {10_000: 5_000_000, 10**6: 50_000, 10**8: 500}
+    with confide.testing.open(policy(summary_rows=20_000), {"t": frame()}, seed=1) as session:
+        assert any("20,000 rows" in note for note in session.plan(sql, epsilon=1).notes)
+
+
+@pytest.mark.parametrize("rows", [0, 9_999, 100_000_001, 1.5, "many"])
+def test_numbers_of_rows_that_a_summary_cannot_have(rows: Any) -> None:
+    with pytest.raises(PolicyError, match="summary_rows"):
+        load(policy(summary_rows=rows))

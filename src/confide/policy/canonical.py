@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from confide.policy.column import Category, CategoryValue, Column, Date, Identifier, Number, Text, Unbounded, show
-from confide.policy.table import Contribution, KeyUnit, Table, Unit
+from confide.policy.table import SUMMARY_ROWS, Contribution, KeyUnit, Table, Unit
 
 if TYPE_CHECKING:
     from confide.policy.policy import Policy
@@ -26,6 +26,8 @@ def canonical_text(policy: "Policy") -> str:
         lines.append(f"analysts: {{{', '.join(caps)}}}")
     if policy.ledger is not None:
         lines.append(f"ledger: {quote(policy.ledger)}")
+    if policy.summary_rows != SUMMARY_ROWS:
+        lines.append(f"summary_rows: {policy.summary_rows}")
     lines += _facts(policy, sizes=True)
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from confide.errors import PolicyError, Problem
 from confide.policy.canonical import canonical_facts, canonical_text
 from confide.policy.spelling import spell_path
 from confide.policy.structure import structure_faults, unit_paths
-from confide.policy.table import KeyUnit, Step, Table, Unit
+from confide.policy.table import SUMMARY_ROWS, KeyUnit, Step, Table, Unit
 from confide.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ class Policy:
     """What is public about a set of tables, who is protected, and the budget.
 
     `source` maps tables to files, or names one database; None when frames are given instead. `analysts` caps the ε of
-    single analysts, "*" of anybody else. `version` names the state of the data. Relative paths start at `base`.
+    single analysts, "*" of anybody else. `version` names the state of the data, `summary_rows` how many
+    distinct values a summary may hold. Relative paths start at `base`.
     """
 
     tables: Mapping[str, Table] = field(hash=False)
@@ -40,6 +41,7 @@ class Policy:
     base: Path = field(default=Path(), compare=False)
     path: Path | None = field(default=None, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
+    summary_rows: int = SUMMARY_ROWS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
@@ -95,6 +97,7 @@ class Policy:
             base,
             path,
             parts.notes,
+            parts.summary_rows or SUMMARY_ROWS,
         )
 
     @property

@@ -17,7 +17,7 @@ from confide.privacy.amount import LARGEST, SMALLEST
 from confide.privacy.budget import Budget
 
 FORMAT = 1
-KEYS = ("confide", "source", "budget", "analysts", "unit", "tables", "ledger", "version")
+KEYS = ("confide", "source", "budget", "analysts", "unit", "tables", "ledger", "version", "summary_rows")
 TABLE_KEYS = ("public", "references", "at_most", "rows", "size", "columns")
 FRAME_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
@@ -35,6 +35,7 @@ class Parts:
     source: Source = None
     ledger: str | None = None
     version: str | None = None
+    summary_rows: int | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -66,6 +67,9 @@ def read_parts(root: Node | None, findings: Findings) -> Parts:
         parts.source = _read_source(entries["source"], parts.tables, findings)
     parts.ledger = _read_words(entries, "ledger", findings)
     parts.version = _read_words(entries, "version", findings)
+    if "summary_rows" in entries:
+        node = entries["summary_rows"]
+        parts.summary_rows = read_whole(node, ("summary_rows",), findings, least=10_000, most=100_000_000)
     for path, what, advice in structure_faults(parts.unit, parts.tables):
         if path not in unclear:
             findings.add(path, what, advice)

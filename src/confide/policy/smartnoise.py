@@ -19,7 +19,7 @@ STEPS = 10**6
 UNBOUNDED_GRAIN = Fraction(1, 1000)
 """The grain of a float column without bounds."""
 
-OWN_KEYS = ("confide", "source", "budget", "analysts", "unit", "ledger", "version")
+OWN_KEYS = ("confide", "source", "budget", "analysts", "unit", "ledger", "version", "summary_rows")
 
 _TYPES = ("int", "float", "string", "boolean", "datetime", "date", "unknown")
 _OPTIONS = (

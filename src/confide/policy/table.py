@@ -7,6 +7,9 @@ from typing import Literal
 
 from confide.policy.column import Column
 
+SUMMARY_ROWS = 1_000_000
+"""How many distinct values may leave a database for one quantile or sum, where a policy says nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowUnit:

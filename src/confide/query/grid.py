@@ -10,8 +10,10 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-LARGEST_SUMMARY: Final = 1_000_000
-"""How many rows a summary has at most, over all groups together."""
+from confide.policy.table import SUMMARY_ROWS
+
+LARGEST_SUMMARY: Final = SUMMARY_ROWS
+"""How many rows a summary has at most, over all groups together, unless the policy says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def plan_question(
     budget = holdings.ledger.budget
     question = gridded(question, holdings.policy)
     predicted = forecast(question, holdings.policy, confidence, shares, rows, budget)
-    notes = [*predicted.notes, *grid_notes(question)]
+    notes = [*predicted.notes, *grid_notes(question, holdings.policy)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
         notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
@@ -104,7 +104,7 @@ def _release(
 ) -> Answer:
     keys, cells, tallies = exact.keys, exact.cells, exact.tallies
     source = holdings.randomness
-    notes = list(grid_notes(question))
+    notes = list(grid_notes(question, holdings.policy))
     if allocation.keys is not None:
         notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
     measurements = [

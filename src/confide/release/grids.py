@@ -6,7 +6,7 @@ from typing import Final
 
 from confide.errors import QueryError
 from confide.policy import Policy
-from confide.query.grid import LARGEST_SUMMARY, EvenGrid, FloatingGrid, Grid, even_grid, floating_grid
+from confide.query.grid import EvenGrid, Grid, even_grid, floating_grid
 from confide.query.question import Question, Statistic, ValueColumn, statistics_of
 from confide.query.tree import Tally
 from confide.release.plan import group_count
@@ -22,18 +22,19 @@ def gridded(question: Question, policy: Policy) -> Question:
     if not question.statistics or few_rows(question, policy):
         return question
     groups = group_count(question) or ASSUMED_KEYS
+    room = max(1, policy.summary_rows // groups)
     tallies: dict[Tally, int] = {}
     statistics = []
     for statistic in question.statistics:
         tally = question.summary.tallies[statistic.tally]
-        grid = _grid(statistic, tally, groups)
+        grid = _grid(statistic, tally, room, groups)
         if grid is not None:
             tally = replace(tally, grid=grid, sums=statistic.kind != "quantile")
         statistics.append(replace(statistic, tally=tallies.setdefault(tally, len(tallies)), grid=grid))
     return replace(question, statistics=tuple(statistics), summary=replace(question.summary, tallies=tuple(tallies)))
 
 
-def grid_notes(question: Question) -> tuple[str, ...]:
+def grid_notes(question: Question, policy: Policy) -> tuple[str, ...]:
     """What a grid does to each column that is read on one."""
     notes = []
     for column in question.columns:
@@ -41,14 +42,12 @@ def grid_notes(question: Question) -> tuple[str, ...]:
             for place in sorted(statistics_of(column.value)):
                 statistic = question.statistics[place]
                 if statistic.grid is not None and statistic.kind == "quantile":
-                    notes.append(f"{column.name} is read {_described(statistic.grid, statistic.grain)}: {_REASON}")
+                    notes.append(
+                        f"{column.name} is read {_described(statistic.grid, statistic.grain)}: its possible values "
+                        f"are more than the {policy.summary_rows:,} rows that a summary may have; the interval covers "
+                        "that. Where a table has few rows, say so with `size` in the policy"
+                    )
     return tuple(dict.fromkeys(notes))
-
-
-_REASON: Final = (
-    f"its possible values are more than the {LARGEST_SUMMARY:,} rows that a summary may have; the interval covers "
-    "that. Where a table has few rows, say so with `size` in the policy"
-)
 
 
 def _described(grid: Grid, grain: Fraction) -> str:
@@ -61,12 +60,12 @@ def few_rows(question: Question, policy: Policy) -> bool:
     """Whether the policy's sizes say that there are few rows. If they are wrong a summary is larger, and no more."""
     sizes = [policy.tables[table].size for table in question.tables if not policy.tables[table].public]
     known = [size for size in sizes if size is not None]
-    return len(known) == len(sizes) and SLACK * max(known, default=LARGEST_SUMMARY) <= LARGEST_SUMMARY
+    most = policy.summary_rows
+    return len(known) == len(sizes) and SLACK * max(known, default=most) <= most
 
 
-def _grid(statistic: Statistic, tally: Tally, groups: int) -> EvenGrid | FloatingGrid | None:
+def _grid(statistic: Statistic, tally: Tally, room: int, groups: int) -> Grid | None:
     span = tally.subject.span
-    room = max(1, LARGEST_SUMMARY // groups)
     if span.high - span.low + 1 <= room:
         return None
     if statistic.kind == "quantile" and statistic.low is not None:
@@ -74,8 +73,8 @@ def _grid(statistic: Statistic, tally: Tally, groups: int) -> EvenGrid | Floatin
     grid = floating_grid(span.low, span.high, _centre(statistic, span.low, span.high), room)
     if grid is None:
         raise QueryError(
-            f"a summary of {groups:,} groups, each with sums by powers of two, would have more than "
-            f"{LARGEST_SUMMARY:,} rows; use fewer groups, or give the column a range in the policy"
+            f"{groups:,} groups, each with sums by powers of two, are more than a summary has room for; use fewer "
+            "groups, or give the column a range in the policy"
         )
     return grid
 
