@@ -74,11 +74,13 @@ def index(value: int | None) -> int | None:
 
 @pytest.mark.parametrize(("rows", "groups"), [(1, 1), (3, 1), (3, 2), (3, 3), (8, 2), (8, 8), (40, 3)])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_tiers_take_what_the_order_takes(rows: int, groups: int, seed: int) -> None:
+@pytest.mark.parametrize("once", [False, True])
+def test_the_tiers_take_what_the_order_takes(rows: int, groups: int, seed: int, once: bool) -> None:
     rules, data, secret = policy(rows, groups), visits(seed), f"secret {seed}".encode()
     kinds = {"k": pa.int64(), "c": pa.string(), "s": pa.string(), "x": pa.int64()}
     frame = pa.table({name: pa.array([row[name] for row in data], kind) for name, kind in kinds.items()})
     engine = DuckDBEngine(rules, {"p": pa.table({"k": list(range(12))}), "v": frame})
+    engine._reads_once = once
     for grouped in (False, True):
         text = "COUNT(*) AS n, SUM(x) AS t, COUNT(x) AS m, COUNT(s) AS o FROM v"
         text = f"SELECT c, {text} GROUP BY c" if grouped else f"SELECT {text}"
@@ -94,6 +96,21 @@ def test_the_tiers_take_what_the_order_takes(rows: int, groups: int, seed: int) 
             ]
             assert [int(cell[place]) for cell in exact.cells] == expected
     engine.close()
+
+
+def test_one_reading_is_one_reading() -> None:
+    """A relation that gives other rows at every look cannot give a unit more than its bound."""
+    rules = policy(3, 2)
+    engine = DuckDBEngine(rules, {"p": pa.table({"k": [1]}), "v": pa.table(visits_of_one(50))})
+    summary = bind("SELECT c, COUNT(*) AS n FROM v GROUP BY c", rules, engine).summary
+    once, tiers = (SummaryWriter(summary, engine._storages, b"secret", once).statement() for once in (True, False))
+    assert once.count('main."v"') == 1
+    assert tiers.count('main."v"') > 1
+    engine.close()
+
+
+def visits_of_one(count: int) -> dict[str, Any]:
+    return {"k": [1] * count, "c": ["a"] * count, "s": ["t"] * count, "x": [5] * count}
 
 
 def test_a_bound_that_cannot_bind_is_left_out_and_changes_nothing() -> None:

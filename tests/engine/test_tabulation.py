@@ -1,4 +1,4 @@
-"""Tables of counts through an engine: equal to counting rows, one GROUP BY for each set that no other contains."""
+"""Tables of counts through an engine: equal to counting rows, from few GROUP BYs that sets of columns share."""
 
 from datetime import date
 from fractions import Fraction
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from confide.engine.duckdb_engine import DuckDBEngine
-from confide.engine.tabulation import tabulated
+from confide.engine.tabulation import readings, tabulated
 from confide.errors import EngineError
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
@@ -83,7 +83,18 @@ def test_sets_within_others_share_their_statement() -> None:
         return [{"v0": empty} | {f"k{place}": empty for place in range(len(summary.keys))}]
 
     tabulated(found, read)
-    assert asked == [("g", "flag"), ("g", "x", "day"), ("flag", "x"), ("flag", "day")]
+    assert asked == [("g", "flag", "x", "day")]
+
+
+def test_sets_are_read_together_while_their_cells_are_few() -> None:
+    sizes = (64,) * 6
+    sets = list(combinations(range(6), 2))
+    found = readings(sets, sizes)
+    assert sorted(columns for _, own in found for columns in own) == sets
+    assert all(len(reading) <= 3 for reading, _ in found)
+    assert all(set(columns) <= set(reading) for reading, own in found for columns in own)
+    assert len(found) < len(sets) / 2
+    assert readings([(0, 1, 2), (3,)], (10**6,) * 4) == [((0, 1, 2), [(0, 1, 2)]), ((3,), [(3,)])]
 
 
 def test_a_unit_is_bounded_and_the_same_rows_are_in_every_table() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from confide.engine.syntax import cast, select, text
+from confide.engine.syntax import case, cast, select, text
 from confide.query.tree import Bound
 
 Columns = Sequence[tuple[str, str]]
@@ -53,16 +53,35 @@ def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
     return f"WITH many AS MATERIALIZED ({many}) {' UNION ALL '.join(parts)}"
 
 
+def bounded_once(relation: Bounded, bound: Bound, secret: bytes) -> str:
+    """The same rows from one reading of the relation, for engines where two readings may see different rows.
+
+    Only the rows of units that have too many are hashed; which of the others comes first does not matter.
+    """
+    kept = ", ".join(alias for alias, _ in (*relation.keys, *relation.inputs)) or "1 AS one"
+    order = [(f"o{place}", value) for place, value in enumerate(relation.order)]
+    limits_groups = bool(relation.keys) and bound.groups < bound.rows
+    rows = select(
+        [("u", relation.unit), *relation.keys, *relation.inputs, *order], relation.source, relation.conditions
+    )
+    rows = f"SELECT *, COUNT(*) OVER (PARTITION BY u) AS many FROM ({rows}) AS c"
+    if limits_groups:
+        rows = _first_groups(rows, relation, bound, secret, bound.groups)
+    aliases = [alias for alias, _ in order]
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, aliases, secret, bound.rows)})"
+    return f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}"
+
+
 def _rows_of(relation: Bounded, units: str, extra: Columns) -> str:
     inside = f"{relation.unit} IN ({units})"
     columns = [("u", relation.unit), *relation.keys, *relation.inputs, *extra]
     return select(columns, relation.source, [*relation.conditions, inside])
 
 
-def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes) -> str:
+def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes, few: int | None = None) -> str:
     aliases = [alias for alias, _ in relation.keys]
     # The unit is part of the hash, so that not every unit keeps the same groups.
-    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {_order(['u', *aliases], aliases, secret)})"
+    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {_order(['u', *aliases], aliases, secret, few)})"
     return f"SELECT * FROM (SELECT *, {ranked} AS gr FROM ({rows}) AS h) AS g WHERE gr <= {bound.groups}"
 
 
@@ -70,9 +89,12 @@ def _outside(unit: str) -> str:
     return f"{unit} NOT IN (SELECT u FROM many)"
 
 
-def _order(hashed: Sequence[str], ties: Sequence[str], secret: bytes) -> str:
-    """By a hash that nobody knows without the secret, then by the columns themselves."""
+def _order(hashed: Sequence[str], ties: Sequence[str], secret: bytes, few: int | None = None) -> str:
+    """By a hash that nobody knows without the secret, then by the columns themselves; from `few` rows of a unit on."""
     key = sha256(b"confide order\x00" + secret).hexdigest()[:32]
     # Values that run together in the text only tie, and ties are broken below.
     texts = ", ".join([text(key), *(cast(column, "VARCHAR") for column in hashed)])
-    return ", ".join(f"{part} NULLS LAST" for part in (f"SHA256(CONCAT_WS(',', {texts}))", *ties))
+    digest = f"SHA256(CONCAT_WS(',', {texts}))"
+    if few is not None:
+        digest = case([(f"many > {few}", digest)])
+    return ", ".join(f"{part} NULLS LAST" for part in (digest, *ties))

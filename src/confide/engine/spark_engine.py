@@ -39,6 +39,8 @@ Result = TypeVar("Result")
 class SparkEngine(SqlEngine):
     """One policy's tables on Spark, each at its place. Nothing is written there."""
 
+    _reads_once = True
+
     def __init__(
         self, policy: Policy, places: Mapping[str, Place], spark: Any, limit_seconds: float = _LIMIT_SECONDS
     ) -> None:

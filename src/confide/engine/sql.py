@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from confide.engine.bounding import Bounded, bounded_rows
+from confide.engine.bounding import Bounded, bounded_once, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
 from confide.engine.row_sql import RowWriter, Storages
 from confide.engine.syntax import NARROW, among, case, cast, clamped, name, select
@@ -29,9 +29,13 @@ _FUNCTIONS = {"known": "COUNT", "total": "SUM", "smallest": "MIN", "largest": "M
 
 
 class SummaryWriter:
-    """Writes the statement of one summary. `secret` keys the order in which a unit's rows are taken."""
+    """Writes the statement of one summary. `secret` keys the order in which a unit's rows are taken.
 
-    def __init__(self, summary: Summary, storages: Storages, secret: bytes) -> None:
+    `once` is for engines where two readings of a relation in one statement may see different rows.
+    """
+
+    def __init__(self, summary: Summary, storages: Storages, secret: bytes, once: bool = False) -> None:
+        self._once = once
         self._summary = summary
         self._rows = RowWriter(storages, summary.relation)
         self._secret = secret
@@ -99,7 +103,8 @@ class SummaryWriter:
         if summary.bound is None or not bounding:
             return select([*keys, *inputs], source, conditions)
         order = [self._order(field) for field in summary.order_by]
-        return bounded_rows(Bounded(source, conditions, unit, keys, inputs, order), summary.bound, self._secret)
+        write = bounded_once if self._once else bounded_rows
+        return write(Bounded(source, conditions, unit, keys, inputs, order), summary.bound, self._secret)
 
     def _grouping(self) -> str:
         if not self._summary.keys:

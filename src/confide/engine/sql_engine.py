@@ -35,6 +35,8 @@ class SqlEngine(ABC):
 
     _policy: Policy
     _storages: Storages
+    _reads_once = False
+    """Whether a bound must be kept in one reading of the rows, since two may see different rows."""
 
     def __init__(self) -> None:
         self._public: dict[str, Mapping[str, Column]] = {}
@@ -76,10 +78,10 @@ class SqlEngine(ABC):
         return self._against(charge, lambda: self._exact(summary, secret, keep))
 
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
-        """Exact tables of counts: one statement for each set of columns that no other contains."""
+        """Exact tables of counts, from few statements that several sets of columns share."""
 
         def read(summary: Summary) -> Iterator[Columns]:
-            writer = SummaryWriter(summary, self._storages, secret)
+            writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
             return self._column_batches(writer.statement(not self._bounded_anyway(summary)))
 
         return self._against(charge, lambda: tabulated(tabulation, read))
@@ -104,7 +106,7 @@ class SqlEngine(ABC):
         raise EngineError
 
     def _exact(self, summary: Summary, secret: bytes, keep: Keep | None) -> Exact:
-        writer = SummaryWriter(summary, self._storages, secret)
+        writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
         bounding = not self._bounded_anyway(summary)
         only = None
         if keep is not None and summary.open_keys:

@@ -1,7 +1,8 @@
-"""Tables of counts: one GROUP BY for each set of columns that no other set contains, and only cells that hold rows."""
+"""Tables of counts: few GROUP BYs, each of columns that several sets share, and only cells that hold rows."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,39 @@ from confide.query.tabulation import Tabulation
 from confide.query.tree import BinnedKey, DeclaredKey, Summary
 from confide.workload.tables import ExactTables, Integers, SparseCounts, maximal
 
+_MOST_CELLS: Final = 1 << 18
+"""Sets are read together while their columns have at most so many cells: one reading of the rows instead of many."""
+_LOOK_BACK: Final = 64
+"""A set joins one of so many readings at most, or choosing them would take longer than reading."""
+
 
 def tabulated(tabulation: Tabulation, read: Callable[[Summary], Iterable[Columns]]) -> ExactTables:
     """The exact tables of a tabulation; `read` gives the columns of a summary's statement, some rows at a time."""
     sizes = tuple(key_size(key) or 0 for key in tabulation.keys)
-    tables = {
-        columns: _counts(columns, read(tabulation.summary(columns)), tabulation, sizes)
-        for columns in maximal(tabulation.sets)
-    }
+    tables: dict[tuple[int, ...], SparseCounts] = {}
+    for reading, sets in readings(maximal(tabulation.sets), sizes):
+        counts = _counts(reading, read(tabulation.summary(reading)), tabulation, sizes)
+        tables |= {columns: counts.reduced(columns, sizes) for columns in sets}
     return ExactTables(sizes, tables)
+
+
+def readings(
+    sets: Iterable[tuple[int, ...]], sizes: tuple[int, ...]
+) -> list[tuple[tuple[int, ...], list[tuple[int, ...]]]]:
+    """Sets of columns to read, each with the sets that are reduced from it."""
+    found: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = []
+    for columns in sets:
+        best = None
+        for place in range(max(0, len(found) - _LOOK_BACK), len(found)):
+            union = tuple(sorted({*found[place][0], *columns}))
+            cells = prod(sizes[column] for column in union)
+            if cells <= _MOST_CELLS and (best is None or cells < best[0]):
+                best = (cells, place, union)
+        if best is None:
+            found.append((columns, [columns]))
+        else:
+            found[best[1]] = (best[2], [*found[best[1]][1], columns])
+    return found
 
 
 def _counts(
