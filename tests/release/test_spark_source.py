@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from confide.errors import EngineError, SourceError
 from confide.policy import Policy
 from confide.release.inspection import check_source
 from confide.release.spark_place import spark_place
-from tests.spark import MISSING, has_java
+from tests.spark import INTERPRETED, MISSING, has_java
 
 SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM person GROUP BY region"
 NAMED = "SELECT r.name, COUNT(*) AS n FROM person JOIN region_name AS r ON person.region = r.region GROUP BY r.name"
@@ -199,6 +200,56 @@ def test_a_statement_that_takes_too_long_is_ended(spark: Any, folder: Path) -> N
         engine.inquire(Slow(), CHARGE)
     assert time.monotonic() - begun < 20
     engine.close()
+
+
+def test_what_is_read_twice_must_not_change_in_between(spark: Any, folder: Path) -> None:
+    from tests.engine.spark_tables import create_engine  # noqa: PLC0415  needs Spark
+    from tests.engine.worlds import CHARGE  # noqa: PLC0415
+
+    class Twice:
+        def __init__(self, between: Any) -> None:
+            self.between = between
+
+        def read(self, statements: Any) -> Any:
+            ask = 'SELECT COUNT(*) AS n FROM main."person" AS s'
+            first = statements.rows(ask)
+            self.between()
+            return first, statements.rows(ask)
+
+    engine = create_engine(spark, folder, rules(folder, None), {"person": person(), "region_name": regions()})
+    place = Path(engine._places["person"].where)
+    assert engine.inquire(Twice(lambda: None), CHARGE) == ([(3000,)], [(3000,)])
+    with pytest.raises(EngineError):
+        engine.inquire(Twice(lambda: pq.write_table(person(4000), place)), CHARGE)
+    assert engine.inquire(Twice(lambda: None), CHARGE) == ([(4000,)], [(4000,)])
+    engine.close()
+
+
+def test_joins_and_graphs_read_as_on_duckdb(spark: Any, tmp_path: Path) -> None:
+    """Numbers of rows are given in an order there, and parts that are named are computed more than once."""
+    from confide.engine.duckdb_engine import DuckDBEngine  # noqa: PLC0415
+    from confide.engine.joining import SharesInquiry  # noqa: PLC0415
+    from confide.query.conjunction import bind_conjunction  # noqa: PLC0415
+    from tests.engine.spark_tables import create_engine  # noqa: PLC0415  needs Spark
+    from tests.engine.worlds import CHARGE  # noqa: PLC0415
+    from tests.release.test_joins import KEY, key_data  # noqa: PLC0415
+
+    policy = Policy.parse(KEY)
+    data = {label: frame.to_arrow() for label, frame in key_data(30, 1).items()}
+    engines = DuckDBEngine(policy, data), create_engine(spark, tmp_path, policy, data, settings=INTERPRETED)
+    for sql in (
+        "SELECT SUM(x) AS n FROM o JOIN l ON o.oid = l.oid",
+        "SELECT COUNT(*) AS n FROM o AS one JOIN o AS two ON one.item = two.item",
+    ):
+        found = []
+        for engine in engines:
+            (shares,) = engine.inquire(SharesInquiry(bind_conjunction(sql, policy, engine), 0), CHARGE)
+            alone = shares.entities is None
+            sizes = None if alone else sorted(Counter(shares.entities[:, 0].tolist()).values())
+            found.append((alone, sizes, sorted(zip(shares.weights.tolist(), shares.counts.tolist(), strict=True))))
+        assert found[0] == found[1]
+    for engine in engines:
+        engine.close()
 
 
 def _run(code: str, **environment: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from confide.engine.protocol import Inquiry, Statements
 from confide.engine.running import Columns, Rows
 from confide.engine.spark_schema import Place, relation
 from confide.engine.spark_session import OwnSession, new_tag
@@ -50,6 +51,7 @@ class SparkEngine(SqlEngine):
         self._lock = threading.RLock()
         self._closed = False
         self._listed: set[str] | None = None
+        self._stamps: dict[str, list[Any]] | None = None
         self._session = _opened(spark, limit_seconds)
         try:
             self._types = {label: self._find(label) for label in policy.tables}
@@ -118,6 +120,34 @@ class SparkEngine(SqlEngine):
 
         return super()._against(charge, on_one_listing)
 
+    def inquire(self, inquiry: Inquiry[Result], charge: Charge) -> Result:
+        """What an inquiry finds. It reads rows several times, so files that change meanwhile end it."""
+
+        class Steady:
+            def read(_, statements: Statements) -> Result:  # noqa: N805  `self` is the engine
+                self._stamps = {}
+                try:
+                    found = inquiry.read(statements)
+                    if any(self._stamp(label) != before for label, before in self._stamps.items()):
+                        raise SourceError("the data changed while they were read")
+                    return found
+                finally:
+                    self._stamps = None
+
+        return super().inquire(Steady(), charge)
+
+    def _stamp(self, label: str) -> list[Any]:
+        """Which files a table is, how long they are, and when they were written."""
+        place, spark = self._places[label], self._session.spark
+        where = place.where if place.files else spark.table(self._view(label)).inputFiles()
+        if not where:
+            raise SourceError(
+                f"{label} is not stored in files, so nothing tells whether two readings see the same rows"
+            )
+        files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(where)
+        listed = self._session.run(lambda: files.select("path", "length", "modificationTime").toArrow())
+        return sorted(listed.to_pylist(), key=lambda file: str(file["path"]))
+
     def _list_files(self, statement: str) -> None:
         """List the files of what a statement reads, if its question has not; public facts are of the first listing.
 
@@ -130,6 +160,8 @@ class SparkEngine(SqlEngine):
             if any(now.get(column) != before.get(column) for column in self._policy.tables[label].columns):
                 raise SourceError(f"{label} has changed since it was opened")
             self._listed.add(label)
+            if self._stamps is not None:
+                self._stamps[label] = self._stamp(label)
 
     def _check_public_rows(self, tables: set[str]) -> None:
         """How often keys of public tables repeat went into sensitivities: it must not have grown."""
