@@ -23,7 +23,7 @@ from confide.mechanism.sharing import BEND
 
 MOST_STEPS: Final = 400
 DENSE: Final = 800  # so many entities with the most sets are solved for exactly, the others beside them by iteration
-LONGEST: Final = 0.3  # a price moves by about this much in one step
+LONGEST: Final = 0.2  # a price moves by about this much in one step
 SHORTER: Final = 0.4
 SHORTEST: Final = 1e-12
 ROUNDING: Final = 1e-12  # of sums of doubles

@@ -1,0 +1,144 @@
+"""Audits of what joins and graphs release, on neighbours that differ as much as may be; each catches a mutant.
+
+`finding` gives the sampled outputs on both sides and the stated loss; a false alarm has a chance of 10^-6.
+"""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from confide.engine.network import network_of, triangle_facts
+from confide.engine.triangle import alike, triangle_sets
+from confide.mechanism import TestRandomness
+from confide.mechanism.ladder import Ladder
+from confide.mechanism.packing import Packing
+from confide.mechanism.pattern import TriangleRungs
+from confide.mechanism.smooth_laplace import SmoothLaplace
+from confide.mechanism.smooth_vector import SmoothVector
+from confide.mechanism.truncation import Levels, Race, Truncation, clipped_totals
+from tests.conformance.audit import audit
+
+ONE, RUNS = Fraction(1), 8_000
+
+
+def sampled(release, here, there):
+    """Runs on two neighbours, one after the other, of a release that gives a tuple of integers."""
+    source = TestRandomness(21)
+    return tuple(np.array([release(data, source) for _ in range(RUNS)]) for data in (here, there))
+
+
+def smooth(mechanism, noise=None):
+    """All of S away, and S larger by all of α, in two groups; `noise` is what S is taken for, if not for itself."""
+    bound = 40.0
+    far = bound * math.exp(float(mechanism.alpha))
+
+    def release(data, source):
+        answers, scale = data
+        noised, half = mechanism.measure(answers, scale if noise is None else noise, 0.1, source)
+        return (*noised, half)
+
+    return (*sampled(release, ([100, 100], bound), ([100 + int(bound), 100], far)), mechanism.loss)
+
+
+def cut(kind, owners, levels=None):
+    """One unit that has 64 of everything, or none; with three owners it shares triples with units of their own."""
+    mechanism = kind(levels or Levels(64, owners), ONE, 0.1)
+    edges = mechanism.levels.edges
+    if owners == 1:
+        worlds = [clipped_totals(values, (40, 1), edges) for values in ((3, 0), (3, 64))]
+    else:
+        few = np.array([[1000 + 3 * n, 1001 + 3 * n, 1002 + 3 * n] for n in range(40)])
+        hub = np.array([[0, 2 * n + 1, 2 * n + 2] for n in range(64)])
+        worlds = [
+            Packing(sets, np.ones(len(sets), dtype=np.int64)).totals(edges) for sets in (few, np.vstack([few, hub]))
+        ]
+
+    def release(totals, source):
+        result = mechanism.measure(totals, source)
+        return result.estimate, result.low, result.high
+
+    return (*sampled(release, *worlds), mechanism.loss)
+
+
+def nodes(kind):
+    """A node that closes all triangles of a graph comes or goes."""
+    wheel = (
+        [(0, n) for n in range(1, 13)] + [(n, n % 12 + 1) for n in range(1, 13)] + list(combinations(range(20, 26), 2))
+    )
+    mechanism = kind(Levels(16, 3), ONE, 0.1)
+    worlds = []
+    for pairs in (wheel, [pair for pair in wheel if 0 not in pair]):
+        ends = {"a": np.array([a for a, _ in pairs]), "b": np.array([b for _, b in pairs])}
+        network = network_of(ends, directed=False)
+        worlds.append(Packing(*triangle_sets(network), alike(network)).totals(mechanism.levels.edges))
+
+    def release(totals, source):
+        result = mechanism.measure(totals, source)
+        return result.estimate, result.low, result.high
+
+    return (*sampled(release, *worlds), mechanism.loss)
+
+
+def triangles(growing=True):
+    """A book of twenty triangles on one edge, which comes or goes. Without growth a mutant: all rungs are the first."""
+    pages = [(0, n) for n in range(2, 22)] + [(1, n) for n in range(2, 22)]
+    worlds, ladder = [], None
+    for pairs in ([*pages, (0, 1)], pages):
+        ends = {"a": np.array([a for a, _ in pairs]), "b": np.array([b for _, b in pairs])}
+        facts = triangle_facts(network_of(ends, directed=False))
+        rungs = TriangleRungs(facts.shared, facts.reach, 1)
+        ladder = Ladder(ONE, 0.1, rungs.growth)
+        steps = rungs.rungs(ladder.length)
+        worlds.append((facts.count, steps if growing else np.full_like(steps, 1)))
+    assert ladder is not None
+
+    def release(data, source):
+        return ladder.measure(*data, source)
+
+    return (*sampled(release, *worlds), ladder.loss)
+
+
+AUDITS = {
+    "residual: noise from a smooth bound": lambda: smooth(SmoothVector(ONE, 2)),
+    "elastic with a δ": lambda: smooth(SmoothLaplace(ONE, Fraction(1, 10**4), 2)),
+    "truncate, one owner": lambda: cut(Truncation, 1),
+    "r2t, one owner": lambda: cut(Race, 1),
+    "truncate, three owners": lambda: cut(Truncation, 3),
+    "r2t, three owners": lambda: cut(Race, 3),
+    "truncate, triangles of nodes": lambda: nodes(Truncation),
+    "r2t, triangles of nodes": lambda: nodes(Race),
+    "ladder, triangles": triangles,
+}
+
+
+class Forgetful(Levels):
+    """Noise as if one unit had 1 of everything."""
+
+    def sensitivity(self, level):
+        return 1
+
+
+MUTANTS = {
+    "a bound taken for an eighth": lambda: smooth(SmoothVector(ONE, 2), 5.0),
+    "FLEX with a bound taken for an eighth": lambda: smooth(SmoothLaplace(ONE, Fraction(1, 10**4), 2), 5.0),
+    "levels forgotten, one owner": lambda: cut(Race, 1, Forgetful(64)),
+    "levels forgotten, three owners": lambda: cut(Truncation, 3, Forgetful(64, 3)),
+    "a ladder without growth": lambda: triangles(growing=False),
+}
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", AUDITS)
+def test_an_audit_finds_nothing(name):
+    first, second, loss = AUDITS[name]()
+    assert not audit(first, second, loss).violated
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", MUTANTS)
+def test_an_audit_catches_mutants(name):
+    first, second, loss = MUTANTS[name]()
+    assert audit(first, second, loss).violated
