@@ -50,10 +50,11 @@ bench: $(STAMP)
 	@$(RUN)/python -m bench
 
 # The peers need different versions of one library, so each has an environment of its own.
-bench-peers: .venv-peers/opendp/.installed .venv-peers/smartnoise/.installed
+bench-peers: .venv-peers/opendp/.installed .venv-peers/smartnoise/.installed .venv-peers/mbi/.installed
 
 .venv-peers/opendp/.installed: PEER = "opendp[polars]"
 .venv-peers/smartnoise/.installed: PEER = smartnoise-sql
+.venv-peers/mbi/.installed: PEER = mbi==2.0.0
 .venv-peers/%/.installed:
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PEER)
