@@ -73,8 +73,11 @@ def _cells(
 def _places(key: DeclaredKey | BinnedKey, values: NDArray[Any]) -> Integers:
     if isinstance(key, BinnedKey):
         return np.ma.getdata(values).astype(np.int64)
+    import pyarrow as pa  # noqa: PLC0415  heavy, and only tables of counts need it
+
     places = {value: place for place, value in enumerate(key.values)}
-    absent = np.ma.getmaskarray(values)
-    plain = np.ma.getdata(values).tolist()
-    found = (places[None if gone else value] for value, gone in zip(plain, absent.tolist(), strict=True))
-    return np.fromiter(found, dtype=np.int64, count=len(plain))
+    encoded = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)).dictionary_encode()
+    # The last one is for NULL, whose code is −1.
+    lookup = np.array([*(places[value] for value in encoded.dictionary.to_pylist()), places.get(None, 0)])
+    found: Integers = lookup[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)].astype(np.int64)
+    return found

@@ -13,6 +13,7 @@ Integers = NDArray[np.int64]
 
 _KEPT: Final = 2**20
 """Dense tables up to this size are kept for the next time."""
+_EXACT: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +34,12 @@ class SparseCounts:
             return self
         places = dict(zip(self.columns, self.places(sizes), strict=True))
         key = np.ravel_multi_index([places[column] for column in columns], [sizes[column] for column in columns])
+        size = math.prod(sizes[column] for column in columns)
+        if size <= _KEPT and int(self.counts.sum()) < _EXACT:
+            # Sums of whole numbers in doubles, which are exact here, and nothing is sorted.
+            dense = np.bincount(key, weights=self.counts, minlength=size)
+            occupied = np.flatnonzero(dense)
+            return SparseCounts(columns, occupied, dense[occupied].astype(np.int64))
         cells, inverse = np.unique(key, return_inverse=True)
         counts = np.zeros(len(cells), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)

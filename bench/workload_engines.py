@@ -1,0 +1,124 @@
+"""64 three-way marginals of one table: our exact tables beside the best statement written by hand, engine by engine.
+
+Run as `python -m bench.workload_engines [--rows 10000000] [--engines duckdb spark] [--rounds 2]`. By hand are one
+GROUPING SETS, one UNION ALL of GROUP BYs, and 64 GROUP BYs, with the same filter on declared values. Bar: 2 × the
+fastest of them.
+"""
+
+import argparse
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import confide
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PureDP
+from confide.query import bind
+from confide.query.tabulation import Tabulation
+from confide.release.synthesizing import _declared, _key, _source
+from confide.workload import domain_of
+
+COLUMNS = {f"c{place}": [f"v{value}" for value in range(2 + place % 7)] for place in range(12)}
+SETS = tuple(itertools.combinations(range(len(COLUMNS)), 3))[::3][:64]
+CHARGE = Charge(1, "bench", PureDP(Fraction(1)), "bench", "", "bench")
+BAR = 2.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--engines", nargs="+", default=["duckdb", "spark"])
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args([] if __name__ != "__main__" else None)
+    print(
+        f"{len(SETS)} three-way marginals of {len(COLUMNS)} columns, {options.rows:,} rows in Parquet, "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "t.parquet"
+        _write(place, options.rows)
+        for engine in options.engines:
+            _engine(engine, place, Path(folder), options.rounds)
+
+
+def _write(place: Path, rows: int) -> None:
+    values = ", ".join(
+        f"'v' || (hash(i * {2 * number + 3}) % {len(listed)})::VARCHAR AS {label}"
+        for number, (label, listed) in enumerate(COLUMNS.items())
+    )
+    duckdb.connect().execute(f"COPY (SELECT {values} FROM range({rows}) AS r(i)) TO '{place}' (ROW_GROUP_SIZE 1000000)")
+
+
+def _engine(engine: str, place: Path, folder: Path, rounds: int) -> None:
+    policy = {
+        "budget": {"epsilon": 10},
+        "unit": "row",
+        "version": "bench",
+        "source": {"t": str(place) if engine == "duckdb" else f"spark:{place}"},
+        "tables": {"t": {"columns": {label: {"values": listed} for label, listed in COLUMNS.items()}}},
+    }
+    with confide.open(policy, ledger=folder / f"{engine}.ledger") as session:
+        holdings: Any = session._holdings
+        summary = bind("SELECT COUNT(*) AS n FROM t", holdings.policy, holdings.engine).summary
+        domain = domain_of(holdings.policy.tables["t"])
+        source = _source(summary.relation)
+        keys = tuple(_key(attribute, source) for attribute in domain.attributes)
+        request = Tabulation(summary.relation, _declared(domain, source), None, keys, SETS)
+        if engine == "duckdb":
+            run: Callable[[str], Any] = lambda text: holdings.engine._connection.execute(text).fetchall()  # noqa: E731
+        else:
+            spark = holdings.engine._session.spark
+            spark.read.parquet(str(place)).createOrReplaceTempView("t")
+            run = lambda text: spark.sql(text).toArrow()  # noqa: E731
+        calls: dict[str, Callable[[], Any]] = {
+            "ours": lambda: holdings.engine.tabulate(request, CHARGE, b"bench"),
+            "GROUPING SETS": lambda: run(_grouping_sets()),
+            "UNION ALL": lambda: run(" UNION ALL ".join(_group_bys(padded=True))),
+            "64 GROUP BYs": lambda: [run(text) for text in _group_bys(padded=False)],
+        }
+        best = dict.fromkeys(calls, float("inf"))
+        for _ in range(rounds):
+            for label, call in calls.items():
+                begun = time.perf_counter()
+                call()
+                best[label] = min(best[label], time.perf_counter() - begun)
+    ours = best.pop("ours")
+    fastest = min(best, key=lambda label: best[label])
+    listed = ", ".join(f"{label} {seconds:.2f} s" for label, seconds in best.items())
+    ratio = ours / best[fastest]
+    print(f"{engine:10}ours {ours:.2f} s; {listed}")
+    print(f"{'':10}{ratio:.2f} × {fastest}; bar {BAR} {'ok' if ratio <= BAR else 'MISSED'}", flush=True)
+
+
+def _filter() -> str:
+    listed = ((label, ", ".join(f"'{value}'" for value in values)) for label, values in COLUMNS.items())
+    return " AND ".join(f"{label} IN ({values})" for label, values in listed)
+
+
+def _grouping_sets() -> str:
+    labels = list(COLUMNS)
+    sets = ", ".join(f"({', '.join(labels[column] for column in columns)})" for columns in SETS)
+    shown = ", ".join(labels)
+    counted = f"SELECT {shown}, GROUPING_ID({shown}) AS g, COUNT(*) AS n FROM t WHERE {_filter()}"
+    return f"{counted} GROUP BY GROUPING SETS ({sets})"
+
+
+def _group_bys(padded: bool) -> list[str]:
+    labels, texts = list(COLUMNS), []
+    for number, columns in enumerate(SETS):
+        names = [labels[column] for column in columns]
+        shown = ", ".join(f"{name} AS k{place}" for place, name in enumerate(names))
+        head = f"{number} AS s, {shown}" if padded else shown
+        texts.append(f"SELECT {head}, COUNT(*) AS n FROM t WHERE {_filter()} GROUP BY {', '.join(names)}")
+    return texts
+
+
+if __name__ == "__main__":
+    main()
