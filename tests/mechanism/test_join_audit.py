@@ -44,14 +44,19 @@ def smooth(mechanism, noise=None):
 
 
 def cut(kind, owners, levels=None):
-    """One unit that has 64 of everything, or none; with three owners it shares triples with units of their own."""
+    """One unit that has 64 rows, or none. With three owners four hundred others have the same, so that a level is
+    learnt that holds it.
+    """
     mechanism = kind(levels or Levels(64, owners), ONE, 0.1)
     edges = mechanism.levels.edges
     if owners == 1:
         worlds = [clipped_totals(values, (40, 1), edges) for values in ((3, 0), (3, 64))]
     else:
-        few = np.array([[1000 + 3 * n, 1001 + 3 * n, 1002 + 3 * n] for n in range(40)])
-        hub = np.array([[0, 2 * n + 1, 2 * n + 2] for n in range(64)])
+        hubs = [
+            np.array([[hub, 1000 + 128 * hub + 2 * n, 1001 + 128 * hub + 2 * n] for n in range(64)])
+            for hub in range(401)
+        ]
+        few, hub = np.vstack(hubs[:-1]), hubs[-1]
         worlds = [
             Packing(sets, np.ones(len(sets), dtype=np.int64)).totals(edges) for sets in (few, np.vstack([few, hub]))
         ]
