@@ -41,9 +41,10 @@ def rho_for(epsilon: float, delta: float) -> float:
 def mst(codes: np.ndarray, sizes: list[int], rho: float, generator: np.random.Generator) -> tuple[object, list]:
     names = [str(place) for place in range(len(sizes))]
     deviation = math.sqrt(len(names) / (2 * rho / 3))
-    kept, maps, measured = [], [], []
+    kept, maps, measured, totals = [], [], [], []
     for place, size in enumerate(sizes):
         noisy = np.bincount(codes[:, place], minlength=size) + generator.normal(0, deviation, size)
+        totals.append((noisy.sum(), 1 / size))
         common = np.flatnonzero(noisy >= 3 * deviation)
         mapping = np.full(size, len(common))
         mapping[common] = np.arange(len(common))
@@ -56,7 +57,9 @@ def mst(codes: np.ndarray, sizes: list[int], rho: float, generator: np.random.Ge
         measured.append(mbi.LinearMeasurement(small, (names[place],), stddev=deviation, query=query))
     small_codes = np.stack([mapping[codes[:, place]] for place, mapping in enumerate(maps)], axis=1)
     domain = mbi.Domain(tuple(names), tuple(kept))
-    model = MirrorDescent().estimate(domain, measured, iters=ITERATIONS)
+    # The library finds the total from plain counts only, and these are weighted.
+    total = float(np.average([own for own, _ in totals], weights=[weight for _, weight in totals]))
+    model = MirrorDescent().estimate(domain, measured, known_total=total, iters=ITERATIONS)
     chosen = _tree(model, small_codes, kept, math.sqrt(8 * (rho / 3) / (len(names) - 1)), generator)
     deviation = math.sqrt(len(chosen) / (2 * rho / 3))
     for one, two in chosen:
@@ -64,7 +67,7 @@ def mst(codes: np.ndarray, sizes: list[int], rho: float, generator: np.random.Ge
         clique = (names[one], names[two])
         noisy = counts + generator.normal(0, deviation, len(counts))
         measured.append(mbi.LinearMeasurement(noisy, clique, stddev=deviation))
-    return MirrorDescent().estimate(domain, measured, iters=ITERATIONS), maps
+    return MirrorDescent().estimate(domain, measured, known_total=total, iters=ITERATIONS), maps
 
 
 def _pair(codes: np.ndarray, sizes: list[int], one: int, two: int) -> np.ndarray:
