@@ -4,7 +4,15 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-SLOW = {"joins_tpch", "microdata_tables", "microdata_large", "rap_rules", "rap_future", "engine_growth", "workload_engines"}
+SLOW = {
+    "joins_tpch",
+    "microdata_tables",
+    "microdata_large",
+    "rap_rules",
+    "rap_future",
+    "engine_growth",
+    "workload_engines",
+}
 
 
 def main() -> None:
