@@ -11,7 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -123,18 +123,18 @@ class SparkEngine(SqlEngine):
     def inquire(self, inquiry: Inquiry[Result], charge: Charge) -> Result:
         """What an inquiry finds. It reads rows several times, so files that change meanwhile end it."""
 
-        class Steady:
-            def read(_, statements: Statements) -> Result:  # noqa: N805  `self` is the engine
-                self._stamps = {}
-                try:
-                    found = inquiry.read(statements)
-                    if any(self._stamp(label) != before for label, before in self._stamps.items()):
-                        raise SourceError("the data changed while they were read")
-                    return found
-                finally:
-                    self._stamps = None
+        return super().inquire(_Steady(self, inquiry), charge)
 
-        return super().inquire(Steady(), charge)
+    def read_steadily(self, inquiry: Inquiry[Result], statements: Statements) -> Result:
+        stamps: dict[str, list[Any]] = {}
+        self._stamps = stamps
+        try:
+            found = inquiry.read(statements)
+            if any(self._stamp(label) != before for label, before in stamps.items()):
+                raise SourceError("the data changed while they were read")
+            return found
+        finally:
+            self._stamps = None
 
     def _stamp(self, label: str) -> list[Any]:
         """Which files a table is, how long they are, and when they were written."""
@@ -217,6 +217,17 @@ class SparkEngine(SqlEngine):
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         declared = self._policy.tables[table].columns
         return {column: declared.get(column) for owner, column in self._storages if owner == table}
+
+
+class _Steady(Generic[Result]):
+    """An inquiry whose readings must all see the same files."""
+
+    def __init__(self, engine: SparkEngine, inquiry: Inquiry[Result]) -> None:
+        self._engine = engine
+        self._inquiry = inquiry
+
+    def read(self, statements: Statements) -> Result:
+        return self._engine.read_steadily(self._inquiry, statements)
 
 
 def _opened(spark: Any, limit_seconds: float) -> OwnSession:
