@@ -77,17 +77,31 @@ def test_sets_within_others_share_their_statement() -> None:
     found, _ = tabulation(RULES, {"t": ROWS}, marginals(2) + marginals(1) + marginals(3, ["g", "x", "day"]))
     asked = []
 
-    def read(summary: Any) -> Any:
-        asked.append(tuple(key.name for key in summary.keys))
+    def read(summary: Any, groups: Any) -> Any:
+        asked.append((tuple(key.name for key in summary.keys), groups))
         empty = np.zeros(0, dtype=np.int64)
-        return [{"v0": empty} | {f"k{place}": empty for place in range(len(summary.keys))}]
+        return [{"p": empty, "n": empty}]
 
     tabulated(found, read)
-    assert asked == [("g", "flag", "x", "day")]
+    assert asked == [(("g", "flag", "x", "day"), [[0, 1, 2, 3]])]
+
+
+@pytest.mark.parametrize(("most_cells", "most_readings"), [(1, 64), (1, 1), (4, 2)])
+def test_tables_do_not_depend_on_what_is_read_together(
+    monkeypatch: pytest.MonkeyPatch, most_cells: int, most_readings: int
+) -> None:
+    _, usual = tabulation(RULES, {"t": ROWS}, marginals(2) + marginals(3))
+    monkeypatch.setattr("confide.engine.tabulation._MOST_CELLS", most_cells)
+    monkeypatch.setattr("confide.engine.tabulation._MOST_READINGS", most_readings)
+    _, apart = tabulation(RULES, {"t": ROWS}, marginals(2) + marginals(3))
+    assert list(usual.tables) == list(apart.tables)
+    for columns, table in usual.tables.items():
+        np.testing.assert_array_equal(table.cells, apart.tables[columns].cells)
+        np.testing.assert_array_equal(table.counts, apart.tables[columns].counts)
 
 
 def test_sets_are_read_together_while_their_cells_are_few() -> None:
-    sizes = (64,) * 6
+    sizes = (40,) * 6
     sets = list(combinations(range(6), 2))
     found = readings(sets, sizes)
     assert sorted(columns for _, own in found for columns in own) == sets

@@ -1,12 +1,14 @@
 """From a summary to one SQL statement: exact integers per group of bounded rows."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from confide.engine.bounding import Bounded, bounded_once, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
 from confide.engine.row_sql import RowWriter, Storages
-from confide.engine.syntax import NARROW, among, case, cast, clamped, name, select
+from confide.engine.syntax import NARROW, among, case, cast, clamped, constant, integer, name, select
 from confide.policy import Date, Number, Unbounded
+from confide.query.grouping import key_size
 from confide.query.number import unbounded_reading
 from confide.query.tree import (
     Always,
@@ -74,6 +76,27 @@ class SummaryWriter:
         ]
         kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
         return f"{counted}{kept} ORDER BY {grouped}" if self._aliases else counted
+
+    def cells_statement(self, groups: Sequence[Sequence[int]], bounding: bool) -> str:
+        """SELECT the cells `p` that hold rows, of every group of keys (places in the summary's), and their counts `n`.
+
+        Cells are numbered group after group, each group's by its keys in turn. One reading of the rows serves them all.
+        """
+        sizes = [key_size(key) or 0 for key in self._summary.keys]
+        places = [(f"e{place}", _place(key, f"k{place}")) for place, key in enumerate(self._summary.keys)]
+        codes, first = [], 0
+        for number, group in enumerate(groups):
+            inner = "0"
+            for place in group:
+                inner = f"({inner}) * {sizes[place]} + e{place}"
+            codes.append((f"p{number}", f"{inner} + {integer(first)}"))
+            first += prod(sizes[place] for place in group)
+        coded = select(codes, f"({select(places, f'({self._kept([], bounding)}) AS r')}) AS q")
+        names = [alias for alias, _ in codes]
+        grouped = f"GROUPING SETS ({', '.join(f'({alias})' for alias in names)})" if len(names) > 1 else names[0]
+        counted = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM ({coded}) AS c GROUP BY {grouped}"
+        cell = f"COALESCE({', '.join(names)})" if len(names) > 1 else names[0]
+        return f"SELECT {cell} AS p, n FROM ({counted}) AS g WHERE {cell} IS NOT NULL"
 
     def unbounded_rows(self, inputs: list[tuple[str, str]]) -> str:
         """The rows that count, without bounds on what a unit has, with their keys and inputs."""
@@ -189,6 +212,16 @@ def _aggregate(cell: Cell, column: str) -> str:
     if cell.kind == "rows":
         return "COUNT(*)" if cell.where == Always(True) else f"COUNT({column})"
     return f"COUNT(DISTINCT {column})" if cell.kind == "distinct" else f"{_FUNCTIONS[cell.kind]}({column})"
+
+
+def _place(key: Key, alias: str) -> str:
+    """The place of a key's value in its domain, as a 64-bit integer; NULL outside of it."""
+    if not isinstance(key, DeclaredKey):
+        return cast(alias, "BIGINT")
+    places = enumerate(key.values)
+    return cast(
+        case((f"{alias} IS NULL" if v is None else f"{alias} = {constant(v)}", f"{p}") for p, v in places), "BIGINT"
+    )
 
 
 def _domain(key: Key, alias: str) -> str:

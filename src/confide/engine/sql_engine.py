@@ -2,7 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -80,9 +80,9 @@ class SqlEngine(ABC):
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
         """Exact tables of counts, from few statements that several sets of columns share."""
 
-        def read(summary: Summary) -> Iterator[Columns]:
+        def read(summary: Summary, groups: Sequence[Sequence[int]]) -> Iterator[Columns]:
             writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
-            return self._column_batches(writer.statement(not self._bounded_anyway(summary)))
+            return self._column_batches(writer.cells_statement(groups, not self._bounded_anyway(summary)))
 
         return self._against(charge, lambda: tabulated(tabulation, read))
 

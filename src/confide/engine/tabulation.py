@@ -1,31 +1,45 @@
-"""Tables of counts: few GROUP BYs, each of columns that several sets share, and only cells that hold rows."""
+"""Tables of counts: sets of columns that share cells, read in one statement, and only cells that hold rows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide.engine.running import Columns
 from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
-from confide.query.tree import BinnedKey, DeclaredKey, Summary
+from confide.query.tree import Summary
 from confide.workload.tables import ExactTables, Integers, SparseCounts, maximal
 
-_MOST_CELLS: Final = 1 << 18
-"""Sets are read together while their columns have at most so many cells: one reading of the rows instead of many."""
+_MOST_CELLS: Final = 1 << 16
+"""Sets are read together while their columns have at most so many cells: one grouping of the rows instead of many."""
+_MOST_READINGS: Final = 64
+"""In one statement."""
 _LOOK_BACK: Final = 64
 """A set joins one of so many readings at most, or choosing them would take longer than reading."""
 
+Read = Callable[[Summary, Sequence[Sequence[int]]], Iterable[Columns]]
 
-def tabulated(tabulation: Tabulation, read: Callable[[Summary], Iterable[Columns]]) -> ExactTables:
-    """The exact tables of a tabulation; `read` gives the columns of a summary's statement, some rows at a time."""
+
+def tabulated(tabulation: Tabulation, read: Read) -> ExactTables:
+    """The exact tables of a tabulation; `read` gives the cells of groups of a summary's keys, some rows at a time."""
     sizes = tuple(key_size(key) or 0 for key in tabulation.keys)
     tables: dict[tuple[int, ...], SparseCounts] = {}
-    for reading, sets in readings(maximal(tabulation.sets), sizes):
-        counts = _counts(reading, read(tabulation.summary(reading)), tabulation, sizes)
-        tables |= {columns: counts.reduced(columns, sizes) for columns in sets}
+    all_readings = readings(maximal(tabulation.sets), sizes)
+    for start in range(0, len(all_readings), _MOST_READINGS):
+        together = all_readings[start : start + _MOST_READINGS]
+        every = tuple(sorted({column for reading, _ in together for column in reading}))
+        groups = [[every.index(column) for column in reading] for reading, _ in together]
+        cells, counts = _cells(read(tabulation.summary(every), groups))
+        ends = accumulate(prod(sizes[column] for column in reading) for reading, _ in together)
+        begin = first = 0
+        for (reading, sets), end in zip(together, ends, strict=True):
+            last = int(np.searchsorted(cells, end))
+            found = SparseCounts(reading, cells[begin:last] - first, counts[begin:last])
+            tables |= {columns: found.reduced(columns, sizes) for columns in sets}
+            begin, first = last, end
     return ExactTables(sizes, tables)
 
 
@@ -48,36 +62,9 @@ def readings(
     return found
 
 
-def _counts(
-    columns: tuple[int, ...], batches: Iterable[Columns], tabulation: Tabulation, sizes: tuple[int, ...]
-) -> SparseCounts:
-    """Of each row only the number of its cell and its count are held."""
-    parts = [_cells(columns, found, tabulation, sizes) for found in batches]
-    cells = np.concatenate([part for part, _ in parts])
-    counts = np.concatenate([part for _, part in parts])
-    # An order that does not depend on how the database found them.
+def _cells(batches: Iterable[Columns]) -> tuple[Integers, Integers]:
+    """In an order that does not depend on how the database found them."""
+    parts = [[np.ma.getdata(found[name]).astype(np.int64) for name in ("p", "n")] for found in batches]
+    cells, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(cells)
-    return SparseCounts(columns, cells[order], counts[order])
-
-
-def _cells(
-    columns: tuple[int, ...], found: Columns, tabulation: Tabulation, sizes: tuple[int, ...]
-) -> tuple[Integers, Integers]:
-    counts = np.ma.getdata(found["v0"]).astype(np.int64)
-    cells = np.zeros(len(counts), dtype=np.int64)
-    for place, column in enumerate(columns):
-        cells = cells * sizes[column] + _places(tabulation.keys[column], found[f"k{place}"])
-    return cells, counts
-
-
-def _places(key: DeclaredKey | BinnedKey, values: NDArray[Any]) -> Integers:
-    if isinstance(key, BinnedKey):
-        return np.ma.getdata(values).astype(np.int64)
-    import pyarrow as pa  # noqa: PLC0415  heavy, and only tables of counts need it
-
-    places = {value: place for place, value in enumerate(key.values)}
-    encoded = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)).dictionary_encode()
-    # The last one is for NULL, whose code is −1.
-    lookup = np.array([*(places[value] for value in encoded.dictionary.to_pylist()), places.get(None, 0)])
-    found: Integers = lookup[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)].astype(np.int64)
-    return found
+    return cells[order], counts[order]
