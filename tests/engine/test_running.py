@@ -107,3 +107,15 @@ def test_ctrl_c_ends_a_question_and_the_engine_lives_on() -> None:
     assert (out, err, process.returncode) == ("5\n", "", 0)
     # Around a tenth of a second where the machine is not busy with other things.
     assert took < 15
+
+
+def test_no_progress_bar_is_written_between_the_lines_of_an_answer() -> None:
+    """The database turns its own on where it takes a process for a notebook."""
+    script = (
+        "from confide.engine.duckdb_engine import DuckDBEngine; from confide.policy import Policy\n"
+        "rules = {'budget': {'epsilon': 1}, 'unit': 'row', 'tables': {'t': {'columns': {'x': {'range': [0, 9]}}}}}\n"
+        "engine = DuckDBEngine(Policy.parse(rules), {'t': {'x': [1]}})\n"
+        "print(engine._connection.execute(\"SELECT current_setting('enable_progress_bar')\").fetchone()[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

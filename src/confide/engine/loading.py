@@ -20,6 +20,7 @@ _BEFORE = (
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",
+    "SET enable_progress_bar = false",  # it would be written between the lines of an answer
     "SET temp_directory = ''",  # nothing private is ever spilled to a disk
     "SET GLOBAL TimeZone = 'UTC'",  # the day of a moment must not depend on where the machine stands
     "SET max_expression_depth = 10000",  # what was checked from the text must not fail after the charge
