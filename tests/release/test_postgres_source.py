@@ -68,6 +68,17 @@ def test_the_same_calls_answer(postgres_server: PostgresServer, database: str, t
         assert [row["n"] for row in named.to_dicts()] == pytest.approx([1000, 2000], abs=3)
 
 
+@pytest.mark.parametrize("kind", ["numeric(8,2)", "numeric"])
+def test_fractions_of_a_public_table_are_read(
+    postgres_server: PostgresServer, database: str, tmp_path: Path, kind: str
+) -> None:
+    postgres_server.run(f"ALTER TABLE region_name ADD COLUMN weight {kind}", database)
+    postgres_server.run("UPDATE region_name SET weight = CASE region WHEN 'N' THEN 1.25 ELSE 2.50 END", database)
+    sql = "SELECT SUM(r.weight) AS w FROM person JOIN region_name AS r ON person.region = r.region"
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+        assert people.sql(sql, epsilon=3000).to_dicts()[0]["w"] == pytest.approx(6250, abs=3)
+
+
 def test_nothing_is_left_behind_and_nothing_can_be_written(
     postgres_server: PostgresServer, database: str, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
@@ -42,11 +43,12 @@ _WORK_MEMORY = "256MB"
 Result = TypeVar("Result")
 
 
-class _WholeNumber(Loader):
-    """Sums come as NUMERIC, and all of them are whole."""
+class _Numeric(Loader):
+    """Sums come as NUMERIC, and all of them are whole; only what public tables hold may be fractions."""
 
-    def load(self, data: Any) -> int:
-        return int(bytes(data))
+    def load(self, data: Any) -> int | Decimal:
+        written = bytes(data)
+        return int(written) if written.lstrip(b"-").isdigit() else Decimal(written.decode())
 
 
 class PostgresEngine(SqlEngine):
@@ -157,7 +159,7 @@ class PostgresEngine(SqlEngine):
                 except psycopg.Error:
                     if setting not in _OPTIONAL:
                         raise
-            connection.adapters.register_loader("numeric", _WholeNumber)
+            connection.adapters.register_loader("numeric", _Numeric)
             self._connection = connection
         return self._connection
 
