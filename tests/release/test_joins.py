@@ -240,6 +240,14 @@ def test_a_ratio_covers(rows):
     assert hits >= 45
 
 
+def test_a_mean_stays_where_the_values_are_and_says_when_it_may_be_anywhere(rows):
+    answer = rows.sql(f"SELECT AVG(x) AS n FROM {JOIN} WHERE x > 900", epsilon="0.01")
+    (row,) = answer.to_dicts()
+    assert (row["n_low"], row["n_high"]) == (-5, 10)
+    assert -5 <= row["n"] <= 10
+    assert "whole range" in str(answer)
+
+
 def test_a_constant_beside_groups(rows):
     answer = rows.sql(f"SELECT g, COUNT(*) AS n, 7 AS seven FROM {JOIN} GROUP BY g", epsilon=50)
     assert [row["seven"] for row in answer.to_dicts()] == [7, 7]

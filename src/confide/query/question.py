@@ -100,6 +100,15 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """What is known to lie between two numbers, if it exists: a mean is where the values are."""
+
+    inner: "Value"
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Magnitude:
     inner: "Value"
 
@@ -110,7 +119,7 @@ class Rounded:
     digits: int
 
 
-Value = Estimated | Measured | Mean | Spread | Number | Arithmetic | Magnitude | Rounded
+Value = Estimated | Measured | Mean | Spread | Number | Arithmetic | Within | Magnitude | Rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +201,7 @@ def measures_of(value: Value) -> frozenset[int]:
             return frozenset((squares, total, count))
         case Arithmetic(_, left, right):
             return measures_of(left) | measures_of(right)
-        case Magnitude(inner) | Rounded(inner):
+        case Within(inner) | Magnitude(inner) | Rounded(inner):
             return measures_of(inner)
     return frozenset()
 
@@ -204,7 +213,7 @@ def statistics_of(value: Value) -> frozenset[int]:
             return frozenset((statistic,))
         case Arithmetic(_, left, right):
             return statistics_of(left) | statistics_of(right)
-        case Magnitude(inner) | Rounded(inner):
+        case Within(inner) | Magnitude(inner) | Rounded(inner):
             return statistics_of(inner)
     return frozenset()
 

@@ -11,7 +11,7 @@ from confide.query.comparison import joined
 from confide.query.composed import composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
-from confide.query.question import Arithmetic, Estimated, KeyColumn, Value, ValueColumn
+from confide.query.question import Arithmetic, Estimated, KeyColumn, Value, ValueColumn, Within
 from confide.query.question import Number as Released
 from confide.query.scope import Scope
 from confide.query.tree import Constant, Field, Known, Number, Predicate, Span
@@ -87,7 +87,8 @@ class Weights:
             subject = arithmetic.add(subject, shift)
         total = self._added(_named("sum", node), subject, where)
         ratio = Arithmetic("/", total, self._known(_named("count", node), subject, where))
-        return Arithmetic("+", Released(low * span.grain), ratio) if low else ratio
+        mean: Value = Arithmetic("+", Released(low * span.grain), ratio) if low else ratio
+        return Within(mean, span.low * span.grain, span.high * span.grain)
 
     def _known(self, name: str, subject: Field | Number, where: Predicate) -> Value:
         if not isinstance(subject, Field) and not subject.span.nullable:

@@ -29,6 +29,7 @@ from confide.query.question import (
     Spread,
     Value,
     ValueColumn,
+    Within,
     all_values,
 )
 from confide.release.evaluation import needed_confidences
@@ -146,7 +147,7 @@ def _parts(value: Value, measures: int) -> dict[int, Fraction]:
             for place, weight in _parts(right, measures).items():
                 parts[place] = max(parts.get(place, Fraction(0)), weight)
             return parts
-        case Magnitude(inner) | Rounded(inner):
+        case Within(inner) | Magnitude(inner) | Rounded(inner):
             return _parts(inner, measures)
     return {}
 

@@ -29,6 +29,7 @@ from confide.query.question import (
     Rounded,
     Spread,
     Value,
+    Within,
 )
 
 Array = NDArray[Any]
@@ -68,6 +69,8 @@ class Evaluator:
                 return self._spread(value, confidence)
             case Rounded(inner, digits):
                 return _rounded(self.estimate(inner, confidence), digits)
+            case Within(inner, low, high):
+                return _within(self.estimate(inner, confidence), float(low), float(high))
             case Magnitude(inner):
                 return _magnitude(self.estimate(inner, confidence))
             case Arithmetic():
@@ -222,7 +225,7 @@ def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, 
             case Arithmetic(_, left, right):
                 shared = _shared(value, level)
                 pending += [(left, shared), (right, shared)]
-            case Magnitude(inner) | Rounded(inner):
+            case Within(inner) | Magnitude(inner) | Rounded(inner):
                 pending.append((inner, level))
     return needed
 
@@ -290,6 +293,18 @@ def _rounded(inner: Estimate, digits: int) -> Estimate:
     values, low, high = _floats(inner)
     ends = np.floor(low * scale) / scale, np.ceil(high * scale) / scale
     return Estimate(np.round(values, digits), *ends, empty=inner.empty, assumes=inner.assumes)
+
+
+def _within(inner: Estimate, least: float, most: float) -> Estimate:
+    """Cut to where it can be; what may be anywhere is reported as everywhere."""
+    values, low, high = (
+        np.clip(np.nan_to_num(part, nan=unknown), least, most)
+        for part, unknown in zip(_floats(inner), ((least + most) / 2, least, most), strict=True)
+    )
+    whole = (low == least) & (high == most)
+    return Estimate(
+        values, low, high, empty=whole if inner.empty is None else whole | inner.empty, assumes=inner.assumes
+    )
 
 
 def _magnitude(inner: Estimate) -> Estimate:
