@@ -42,11 +42,11 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_monster_is_refused_quickly(name: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(QueryError) as caught:
         bind(LONG[name], POLICIES["row"], CATALOG)
-    # The machine may be busy; alone each takes less than half a second.
-    assert time.perf_counter() - begun < 3
+    # Of the processor, since the machine may be busy; each takes less than half a second.
+    assert time.process_time() - begun < 3
     assert len(str(caught.value)) < 600
 
 
