@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
+from confide.engine.spark_session import _started
 from confide.errors import EngineError, SourceError
 from confide.policy import Policy
 from confide.release.inspection import check_source
@@ -261,15 +262,40 @@ def _run(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_no_java_is_said(folder: Path) -> None:
+@pytest.mark.parametrize("home", ["", "/nowhere"], ids=["no home", "a wrong home"])
+def test_no_java_is_said(folder: Path, home: str) -> None:
     policy = {"budget": {"epsilon": 1}, "unit": "row", "tables": TABLES, "source": "local[1]"}
     code = (
         "import os, confide\n"
-        "os.environ['PATH'] = '/nowhere'; os.environ.pop('JAVA_HOME', None); os.environ.pop('SPARK_REMOTE', None)\n"
+        "os.environ.pop('SPARK_REMOTE', None)\n"
+        f"os.environ |= {{'JAVA_HOME': {home!r}, 'PATH': os.environ['PATH'] if {home!r} else '/nowhere'}}\n"
         f"try: confide.open({policy!r}, ledger={str(folder / 'l')!r})\n"
         "except confide.errors.SourceError as error: print(error)\n"
     )
     assert "needs a Java runtime" in _run(code)
+
+
+def test_java_is_found_where_its_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SourceError, match="does not start"):
+        _started(Unstartable(), "local[1]")
+
+
+class Unstartable:
+    """Takes all settings, and then does not start."""
+
+    def __getattr__(self, name: str) -> "Unstartable":
+        return self
+
+    def __call__(self, *arguments: str) -> "Unstartable":
+        if not arguments:
+            raise RuntimeError
+        return self
 
 
 @pytest.mark.audit

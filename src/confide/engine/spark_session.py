@@ -158,7 +158,8 @@ def _connected(address: str) -> Any:
 
 
 def _started(sessions: Any, master: str) -> Any:
-    if shutil.which("java") is None and not shutil.which("bin/java", path=os.environ.get("JAVA_HOME", "")):
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:  # Spark heeds JAVA_HOME before PATH
         raise SourceError(
             "Spark needs a Java runtime, and none was found; install one, for example apt-get install "
             "default-jre-headless, or set JAVA_HOME"
