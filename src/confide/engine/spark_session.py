@@ -8,8 +8,8 @@ import shutil
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -167,10 +167,24 @@ def _started(sessions: Any, master: str) -> Any:
     builder = sessions.builder.appName("confide").master(master)
     for setting, value in (_START | (_START_HERE if master.startswith("local") else {})).items():
         builder = builder.config(setting, value)
-    started = _quietly(builder.getOrCreate)
+    with _without_stderr():
+        started = _quietly(builder.getOrCreate)
     if started is None:
         raise SourceError(f"Spark does not start at {master}; check the master, and that Java is 17 or newer")
     return started
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Java is born with this process's standard error, and writes a page to it before it can be told not to."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _copy(spark: Any) -> Any:
