@@ -1,6 +1,8 @@
 """Attacks on the whole path, each beside a control that shows the test can fail."""
 
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -213,3 +215,18 @@ def test_two_sessions_race_for_the_last_unit(tmp_path: Path) -> None:
     assert sorted(outcomes) == ["BudgetError"] * 6 + ["answered"] * 2
     with SqliteLedger.open(tmp_path / "l") as ledger:
         ledger.verify()
+
+
+def test_why_a_statement_failed_reaches_no_terminal() -> None:
+    """Without any logging set up, Python writes what is logged to standard error."""
+    script = (
+        "import confide, confide.testing\n"
+        "rules = {'budget': {'epsilon': 9}, 'unit': 'row', 'tables': {'t': {'columns': {'x': {'range': [0, 9]}}}}}\n"
+        "session = confide.testing.open(rules, {'t': {'x': [1, 2]}}, seed=1)\n"
+        "session._holdings.engine._rows = lambda statement: 1 / 0\n"
+        "try: session.sql('SELECT COUNT(*) FROM t', epsilon=1)\n"
+        "except confide.errors.EngineError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{EngineError()}\n"
+    assert done.stderr == ""

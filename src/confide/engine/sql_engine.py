@@ -23,6 +23,9 @@ from confide.query.tree import Field, Join, Relation, Scan, Summary
 from confide.workload.tables import ExactTables
 
 _LOG = logging.getLogger(__name__)
+# For a custodian who sets up logging. Without that Python would write it to standard error, which is the analyst's, and
+# why a statement failed may depend on the data.
+_LOG.addHandler(logging.NullHandler())
 
 Result = TypeVar("Result")
 
