@@ -126,6 +126,21 @@ def test_the_same_calls_answer(spark: Any, folder: Path) -> None:
         assert people.budget.spent == 5007
 
 
+def test_values_of_a_statement_that_failed_are_written_nowhere(
+    spark: Any, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """pyspark itself writes what went wrong to standard error, with the value that did."""
+    with confide.open(rules(folder), spark, folder / "l") as people:
+        engine: Any = people._holdings.engine
+        engine._rows = lambda statement: engine._session.run(
+            lambda: engine._session.spark.sql("SELECT CAST('a secret word' AS INT) AS x").collect()
+        )
+        with pytest.raises(EngineError):
+            people.sql("SELECT COUNT(*) AS n FROM person", epsilon=1)
+    shown = "".join(capfd.readouterr())
+    assert "secret" not in shown
+
+
 def test_views_and_settings_of_a_given_session(spark: Any, folder: Path) -> None:
     """Its temporary views are tables; its settings do not reach our statements, and ours do not reach it."""
     for label in TABLES:

@@ -3,6 +3,7 @@
 The session is a copy, with settings of its own: nobody else's tables, views and settings are touched.
 """
 
+import logging
 import os
 import shutil
 import threading
@@ -39,6 +40,8 @@ _START_HERE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),  # 200 otherwise, each of them a task
 }
+_TALKATIVE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Of pyspark: what went wrong in a statement, values and all, to standard error."""
 _PATIENCE: Final = 10.0
 _PAUSE: Final = 0.1
 _NUMBERS = count()
@@ -55,6 +58,8 @@ class OwnSession:
     """A copy of a session on Spark. Statements run in it within a time limit, and Ctrl-C ends them there too."""
 
     def __init__(self, spark: Any, limit_seconds: float) -> None:
+        for name in _TALKATIVE:
+            logging.getLogger(name).disabled = True
         self.spark = _copy(spark)
         self.limit_seconds = limit_seconds
         for setting, value in _SETTINGS.items():
