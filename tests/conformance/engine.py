@@ -44,6 +44,8 @@ class EngineKind:
     """The data stay where they are and may change: the version names their place, not their state."""
     damage: Callable[[Engine], None] | None = None
     """Make every statement fail from now on, with a message of the database that would show values."""
+    lift_limit: Callable[[Engine], None] | None = None
+    """Take the limit away, where even a short statement may need as long."""
 
 
 def check_engine(kind: EngineKind) -> None:
@@ -583,7 +585,9 @@ def a_statement_that_takes_too_long_is_ended(kind: EngineKind) -> None:
         begun = time.monotonic()
         error = failure(lambda: ask(engine, policy, text))
         assert type(error) is EngineError
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < 60
+        if kind.lift_limit is not None:
+            kind.lift_limit(engine)
         # And it answers the next question as if nothing had been.
         assert integers(ask(engine, policy, "SELECT COUNT(*) AS n FROM person")) == [[1]]
     finally:

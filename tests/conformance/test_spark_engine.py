@@ -1,6 +1,6 @@
 """The Spark engine against the conformance suite, with ANSI mode on and off."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +14,13 @@ from tests.conformance.engine import CHECKS, EngineKind, Tables
 from tests.engine.spark_tables import create_engine
 from tests.spark import INTERPRETED
 
+LOOKS_UP = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "1",
+}
+"""Tasks that sort what they join see that they are cancelled; others keep the one core of a test until they are done."""
+PLANNING = 3.0
+"""Seconds, in which Spark lists files and plans, so that a limit falls into the work itself."""
 PLAIN = {"spark.sql.ansi.enabled": "false"}
 LONG = {
     "every_question_reads_as_the_plain_reading",
@@ -30,9 +37,17 @@ LONG = {
 """Too long for an ordinary run, where each statement takes Spark a quarter of a second."""
 
 
-def kind_with(spark: Any, folder: Path, settings: Mapping[str, str]) -> EngineKind:
+def kind_with(spark: Any, folder: Path, settings: dict[str, str]) -> EngineKind:
     def create(policy: Policy, tables: Tables) -> Engine:
         return create_engine(spark, folder, policy, tables, settings=settings)
+
+    def limited(policy: Policy, tables: Tables, seconds: float) -> Engine:
+        engine = create_engine(spark, folder, policy, tables, settings=settings | LOOKS_UP)
+        engine._session.limit_seconds = PLANNING + seconds
+        return engine
+
+    def lift(engine: Engine) -> None:
+        cast(SparkEngine, engine)._session.limit_seconds = 600.0
 
     def damage(engine: Engine) -> None:
         """Every question then casts the texts of `s` to numbers, at which Spark fails and shows them."""
@@ -40,8 +55,7 @@ def kind_with(spark: Any, folder: Path, settings: Mapping[str, str]) -> EngineKi
         own._session.spark.conf.set("spark.sql.ansi.enabled", "true")
         own._translate = Translator("spark", {"t": f"SELECT s, CAST(s AS BIGINT) AS x FROM {own._view('t')}"})
 
-    # Tasks that Spark does not end keep their core, so the time limit has a test of its own, on fewer rows.
-    return EngineKind(create, live=True, damage=damage)
+    return EngineKind(create, limited, live=True, damage=damage, lift_limit=lift)
 
 
 @pytest.mark.parametrize(

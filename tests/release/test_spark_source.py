@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -195,27 +194,6 @@ def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_statement_that_takes_too_long_is_ended(spark: Any, folder: Path) -> None:
-    from confide.engine.spark_engine import SparkEngine  # noqa: PLC0415  needs Spark
-    from confide.engine.spark_schema import Place  # noqa: PLC0415
-    from tests.engine.worlds import CHARGE  # noqa: PLC0415
-
-    class Slow:
-        def read(self, statements: Any) -> Any:
-            pairs = "FROM main.person AS a JOIN main.person AS b ON a.age + b.age > 0"
-            return statements.rows(f"SELECT COUNT(*) {pairs} JOIN main.person AS c ON b.age + c.age > 10")
-
-    places = {label: Place(str(folder / f"{label}.parquet"), files=True) for label in TABLES}
-    pq.write_table(person(400), folder / "person.parquet")
-    engine = SparkEngine(rules(folder), places, spark)
-    engine._session.limit_seconds = 0.5
-    begun = time.monotonic()
-    with pytest.raises(EngineError):
-        engine.inquire(Slow(), CHARGE)
-    assert time.monotonic() - begun < 20
-    engine.close()
 
 
 def test_what_is_read_twice_must_not_change_in_between(spark: Any, folder: Path) -> None:
