@@ -30,3 +30,12 @@ def neighbours(values: range, most_rows: int, relation: str) -> Iterator[tuple[t
 
 def tallied(rows: tuple[int, ...]) -> Tally:
     return Tally.of(rows)
+
+
+def seen(data: tuple[int, ...], domain: tuple[int, int], first: int, last: int) -> tuple[object, ...]:
+    """What a window of ranks shows of data: for each value its ranks, or on which side of the window it is."""
+    shown: list[object] = []
+    for value in range(domain[0], domain[1] + 1):
+        below, upto = sum(x < value for x in data), sum(x <= value for x in data)
+        shown.append("low" if upto <= first else "high" if below >= last else (below, upto))
+    return (len(data), *shown)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ from confide.mechanism.quantile_pair import STEEPNESS, Pair, score_spread, score
 from confide.mechanism.rank import order_statistics
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Tally
-from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, tallied
+from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, seen, tallied
 
 QUANTILES = [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(1, 7)]
 DOMAIN = (0, 4)
@@ -45,9 +46,10 @@ def test_the_spread_of_the_score_by_brute_force(q, steepness, relation):
     """Over all neighbours with up to 5 rows; also that it is reached, so that no noise is wasted."""
     setting = Setting(DOMAIN, Fraction(1), 0.9, relation)
     reached = 0
-    for shift_rows in (1, 2):
+    unit = 16 * q.denominator
+    for shift_rows, most_rows in ((1, 10**6), (2, 10**6), (1, 1), (1, 2), (2, 3)):
         end = scored_end(q, Fraction(100), 0.5, setting, steepness)
-        end = type(end)(end.mechanism, q, steepness, shift_rows * 16 * q.denominator, 0.0)
+        end = replace(end, shift=shift_rows * unit, most=most_rows * unit)
         each = {data: _exponents(end, tallied(data)) for rows in range(6) for data in data_sets(range(5), rows)}
         for one, two in neighbours(range(5), 5, relation):
             changes = each[two] - each[one]
@@ -57,6 +59,27 @@ def test_the_spread_of_the_score_by_brute_force(q, steepness, relation):
     assert reached <= claimed
     if q == Fraction(1, 2):
         assert reached == claimed
+
+
+@pytest.mark.parametrize("steepness", STEEPNESS)
+@pytest.mark.parametrize("q", QUANTILES)
+def test_rows_outside_of_the_window_may_be_anywhere_there(q, steepness):
+    """Over all data with up to 6 rows: the same ranks inside the window, whatever the values outside of it are."""
+    setting = Setting(DOMAIN, Fraction(1), 0.9, "add-remove")
+    moved = 0
+    for most in (7, 16, 40):
+        end = scored_end(q, Fraction(100), 0.5, setting, steepness)
+        end = replace(end, shift=5, most=most * q.denominator)
+        for rows in range(7):
+            first, last = end.window(rows)
+            same = {}
+            for data in data_sets(range(5), rows):
+                exponents = tuple(_exponents(end, tallied(data)))
+                assert same.setdefault(seen(data, DOMAIN, first, last), exponents) == exponents
+                condensed = tallied(data).condensed(first, last)
+                assert tuple(_exponents(end, condensed)) == exponents
+                moved += condensed.values.tolist() != sorted(set(data))
+    assert moved
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

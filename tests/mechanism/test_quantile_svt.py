@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ from confide.mechanism.rank import order_statistics
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import REACH, Tally
 from tests.conformance.sparse_vector import output_probabilities
-from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, tallied
+from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, seen, tallied
 
 QUANTILES = [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10), Fraction(1)]
 DOMAIN = (0, 4)
@@ -23,15 +24,36 @@ def _margins(end, data, domain=DOMAIN):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("q", QUANTILES)
 def test_rise_and_spread_of_the_counts_by_brute_force(q, relation):
-    end = walked_end(q, Fraction(1), relation, 0.05)
+    whole = walked_end(q, Fraction(1), relation, 0.05)
     rise, spread = stream_sensitivity(q, relation)
     most_rise = most_spread = 0
-    each = {data: _margins(end, data) for rows in range(6) for data in data_sets(range(5), rows)}
-    for one, two in neighbours(range(5), 5, relation):
-        changes = each[two] - each[one]
-        most_rise = max(most_rise, np.abs(changes).max())
-        most_spread = max(most_spread, max(changes.max(), 0) - min(changes.min(), 0))
+    for end in (whole, replace(whole, shift=2, least=-1, most=3), replace(whole, shift=1, least=-4, most=1)):
+        each = {data: _margins(end, data) for rows in range(6) for data in data_sets(range(5), rows)}
+        for one, two in neighbours(range(5), 5, relation):
+            changes = each[two] - each[one]
+            most_rise = max(most_rise, np.abs(changes).max())
+            most_spread = max(most_spread, max(changes.max(), 0) - min(changes.min(), 0))
     assert (most_rise, most_spread) == (rise, spread)  # not exceeded, and reached
+
+
+@pytest.mark.parametrize("q", QUANTILES)
+def test_rows_outside_of_the_window_may_be_anywhere_there(q):
+    """Over all data with up to 6 rows: the same margins, whatever the values outside of the window are."""
+    whole = walked_end(q, Fraction(1), "add-remove", 0.05)
+    moved = 0
+    for least, most in ((-3, 4), (-5, 2), (-1, 1)):
+        end = replace(whole, shift=2, least=least, most=most)
+        for rows in range(7):
+            first, last = end.window(rows)
+            same = {}
+            for data in data_sets(range(5), rows):
+                margins = tuple(_margins(end, data))
+                assert same.setdefault(seen(data, DOMAIN, first, last), margins) == margins
+                condensed = tallied(data).condensed(first, last)
+                stream = end.stream(condensed, DOMAIN)
+                assert tuple(np.repeat(stream.margins, stream.lengths)) == margins
+                moved += condensed.values.tolist() != sorted(set(data))
+    assert moved
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

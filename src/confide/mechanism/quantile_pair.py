@@ -23,6 +23,7 @@ STEEPNESS: Final = (
     4,
 )  # how much steeper the score may fall on the wrong side of its peak than on the right one
 GRAIN: Final = 16  # shifts are multiples of this part of a row
+SPARE: Final = 32  # an exponent is cut where its weight is e^-32 of that of a value that is too high
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Pair:
     `score_spread`.
     Interval: always valid. A lower end that is too high scores at most -s, some value scores 0, and of N values at
     most N are too high, so s = ln(2N/β) / (rate of the steep side). Survey 4.8.1; confidence-intervals 3.2, without
-    its flipped utility.
+    its flipped utility. Exponents are cut from above, so that only rows near the quantile matter (see `window`).
     """
 
     setting: Setting
@@ -69,6 +70,9 @@ class Pair:
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         return self._ends.measure(tally, randomness)
 
+    def window(self, rows: int) -> Domain | None:
+        return self._ends.window(rows)
+
     @property
     def _ends(self) -> TwoEnds:
         return TwoEnds(self, self.setting, self.q)
@@ -78,14 +82,17 @@ class Pair:
 class ScoredEnd:
     """A lower end of the q-quantile by one exponential mechanism.
 
-    With T = target - shift, the exponent of y is steepness·(#{x<y} - T)⁺ + (T - #{x<=y})⁺. The lowest value of the
-    domain is never too high, so its own rank begins at -∞; then some value has exponent 0 whatever the data are.
+    With T = target - shift, the exponent of y is steepness·(#{x<y} - T)⁺ + (T - #{x<=y})⁺, or `most` if that is less.
+    The lowest value of the domain is never too high, so its own rank begins at -∞; then some value has exponent 0
+    whatever the data are. A cut leaves each change between 0 and what it was, and `score_spread` adds up the largest
+    rise and the largest fall, so it bounds the cut exponents too.
     """
 
     mechanism: Exponential
     q: Fraction
     steepness: int
     shift: int  # in units of 1/(GRAIN·d) rows
+    most: int  # of an exponent, in the same units
     ranks: float
 
     def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
@@ -94,13 +101,31 @@ class ScoredEnd:
         return int(starts[segments[0]]) + int(places[0])
 
     def segments(self, tally: Tally, domain: Domain) -> tuple[Integers, Integers, Integers]:
-        """First value, number of values, and exponent of each segment of the domain; a segment may be empty."""
+        """First value, number of values, and exponent of each segment of the domain; a segment may be empty.
+
+        Exponents fall to the peak and then rise, so those that are cut are at both ends: two segments.
+        """
         starts, sizes, below, upto = tie_segments(tally, domain)
-        unit = self.q.denominator * GRAIN
-        peak = GRAIN * target(self.q, tally.rows) - self.shift
+        unit, peak = self._unit, self._peak(tally.rows)
         too_high = np.maximum(below * unit - peak, 0)
         too_high[0] = 0
-        return starts, sizes, self.steepness * too_high + np.maximum(peak - upto * unit, 0)
+        exponents = np.minimum(self.steepness * too_high + np.maximum(peak - upto * unit, 0), self.most)
+        near = np.flatnonzero(exponents < self.most)
+        begins = np.unique(np.concatenate([[0], np.arange(near[0], near[-1] + 1), [near[-1] + 1]]))
+        begins = begins[begins < len(starts)]
+        return starts[begins], np.add.reduceat(sizes, begins), exponents[begins]
+
+    def window(self, rows: int) -> Domain:
+        """Ranks r and R: where #{x<=y} <= r, and where #{x<y} >= R, all exponents are cut, whatever the data are."""
+        peak = self._peak(rows)
+        return (peak - self.most) // self._unit, -((-peak - -(-self.most // self.steepness)) // self._unit)
+
+    @property
+    def _unit(self) -> int:
+        return self.q.denominator * GRAIN
+
+    def _peak(self, rows: int) -> int:
+        return GRAIN * target(self.q, rows) - self.shift
 
 
 def tie_segments(tally: Tally, domain: Domain) -> tuple[Integers, Integers, Integers, Integers]:
@@ -132,7 +157,9 @@ def scored_end(q: Fraction, epsilon: Fraction, miss: float, setting: Setting, st
     distance = math.log(setting.size / miss) / steep
     # Where values are dense, the end falls to both sides of its peak in proportion to how far each side reaches.
     drift = (1 / gentle**2 - 1 / steep**2) / (1 / gentle + 1 / steep)
-    return ScoredEnd(mechanism, q, steepness, math.ceil(distance * unit * (1 + 1e-9)), distance + drift)
+    shift = math.ceil(distance * unit * (1 + 1e-9))
+    most = steepness * shift + math.ceil(SPARE / float(mechanism.rate))
+    return ScoredEnd(mechanism, q, steepness, shift, most, distance + drift)
 
 
 def score_spread(q: Fraction, steepness: int, neighbours: Neighbours) -> int:

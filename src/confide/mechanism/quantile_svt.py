@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from confide.mechanism.tally import Domain, Neighbours, Tally
 from confide.privacy.conversion import rho_of_pure
 from confide.privacy.loss import ZCDP, PureDP
 
+EARLY: Final = 72  # a margin is cut where a stop has a chance of e^-72: fewer than 2^63 of them come to nothing
+LATE: Final = 32  # and where walking on has one of e^-32
+
 
 @dataclass(frozen=True, slots=True)
 class Walk:
@@ -26,7 +29,7 @@ class Walk:
     Interval: always valid. The walk up stops at or before the quantile unless it misses there, one event: no union
     over the domain is needed. Deviation: for the upper end Algorithm 3 walks past the quantile and needs that union,
     log(i²); we walk down with Algorithm 2 instead. Its thresholds, lowered by log(i²) as well, are lowered by a
-    constant.
+    constant. Margins are cut on both sides, so that only rows near the quantile matter (see `window`).
     """
 
     setting: Setting
@@ -58,6 +61,9 @@ class Walk:
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         return self._ends.measure(tally, randomness)
 
+    def window(self, rows: int) -> Domain | None:
+        return self._ends.window(rows)
+
     @property
     def _ends(self) -> TwoEnds:
         return TwoEnds(self, self.setting, self.q)
@@ -67,11 +73,16 @@ class Walk:
 class WalkedEnd:
     """A lower end of the q-quantile: the first y, from the lowest on, at which d·#{x<=y} seems to reach target -
     shift.
+
+    Margins are cut to [least, most]. That leaves each change of one between 0 and what it was, so `stream_sensitivity`
+    bounds them still; and a margin that is at least `shift`, as at the quantile, stays so.
     """
 
     mechanism: SparseVector
     q: Fraction
     shift: int
+    least: int
+    most: int
 
     def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
         place = int(self.mechanism.first(self.stream(tally, domain), randomness)[0])
@@ -82,8 +93,14 @@ class WalkedEnd:
         low, high = domain
         margins = self.q.denominator * tally.cumulative() - (target(self.q, tally.rows) - self.shift)
         lengths = np.diff(np.concatenate([[low], tally.values, [high + 1]]))
-        kept = lengths > 0
-        return Stream(margins[kept], lengths[kept])
+        margins, lengths = np.clip(margins, self.least, self.most)[lengths > 0], lengths[lengths > 0]
+        begins = np.flatnonzero(np.append(True, margins[1:] != margins[:-1]))
+        return Stream(margins[begins], np.add.reduceat(lengths, begins))
+
+    def window(self, rows: int) -> Domain:
+        """Ranks r and R: where #{x<=y} is at most r, or at least R, all margins are cut, whatever the data are."""
+        middle, d = target(self.q, rows) - self.shift, self.q.denominator
+        return (middle + self.least) // d, -((-middle - self.most) // d)
 
     def ranks(self, values_per_row: float) -> float:
         """How many rows below the quantile it may be expected to stop, with so many values to each row."""
@@ -95,7 +112,9 @@ class WalkedEnd:
 def walked_end(q: Fraction, epsilon: Fraction, neighbours: Neighbours, miss: float) -> WalkedEnd:
     """One that is too high with probability at most `miss`."""
     mechanism = SparseVector(epsilon, *stream_sensitivity(q, neighbours))
-    return WalkedEnd(mechanism, q, mechanism.missed_below(miss))
+    shift = mechanism.missed_below(miss)
+    least, most = -math.ceil(EARLY * mechanism.query_scale), shift + math.ceil(LATE * mechanism.threshold_scale)
+    return WalkedEnd(mechanism, q, shift, least, most)
 
 
 def stream_sensitivity(q: Fraction, neighbours: Neighbours) -> tuple[int, int]:

@@ -9,11 +9,10 @@ The first of these is at least (p(n-1) + 1)/d. So an end y is too high only if
 An upper end is a lower end of the mirrored data for the quantile 1 - q, because the two order statistics change places.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from confide.errors import ParameterError
 from confide.mechanism.randomness import Randomness
@@ -21,9 +20,6 @@ from confide.mechanism.statistic import TYPICAL_ROWS, Estimated, Expectation, Fo
 from confide.mechanism.tally import Domain, Tally
 
 FINEST_QUANTILE: Final = 10**6
-
-LowerEnd = Callable[[Tally, Domain, Randomness], int]
-"""A lower end of a quantile of the tally, whose values lie in the domain."""
 
 
 def parse_quantile(value: object) -> Fraction:
@@ -58,6 +54,23 @@ def target(q: Fraction, rows: int) -> int:
     return q.numerator * (rows - 1) + 1
 
 
+class LowerEnd(Protocol):
+    """A lower end of a quantile of the tally, whose values lie in the domain."""
+
+    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int: ...
+
+
+@runtime_checkable
+class WindowedEnd(LowerEnd, Protocol):
+    """One that only looks at ranks, and only between two of them.
+
+    Rows may be anywhere among values y with #{x<=y} <= r, or with #{x<y} >= R, for (r, R) = window(n): its law is the
+    same.
+    """
+
+    def window(self, rows: int) -> Domain: ...
+
+
 class EndMaker(Protocol):
     """A mechanism for lower ends: what it does for one quantile, at a price per row, missing at most so often."""
 
@@ -83,15 +96,28 @@ class TwoEnds:
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         low, high = self.setting.ends
         clipped = tally.clipped(low, high)
-        ends = [low, high]
-        if self.q != 0:
-            ends[0] = self._lower(self.q)(clipped, (low, high), randomness)
-        if self.q != 1:
-            ends[1] = -self._lower(1 - self.q)(clipped.mirrored(), (-high, -low), randomness)
+        lower, upper = self._made()
+        window = _window(lower, upper, clipped.rows)
+        if window is not None:
+            clipped = clipped.condensed(*window)
+        ends = (
+            low if lower is None else lower(clipped, (low, high), randomness),
+            high if upper is None else -upper(clipped.mirrored(), (-high, -low), randomness),
+        )
         return self._estimated(*sorted(ends))
 
-    def _lower(self, q: Fraction) -> LowerEnd:
-        return self.maker.lower(q, self.setting.row_epsilon / self.sides, self.setting.miss / self.sides)
+    def window(self, rows: int) -> Domain | None:
+        """Ranks r and R: rows may be anywhere among values y with #{x<=y} <= r, or with #{x<y} >= R.
+
+        None if every row matters.
+        """
+        return _window(*self._made(), rows)
+
+    def _made(self) -> tuple[LowerEnd | None, LowerEnd | None]:
+        """One for the lower end, one for the upper end of mirrored data."""
+        epsilon, miss = self.setting.row_epsilon / self.sides, self.setting.miss / self.sides
+        lower = None if self.q == 0 else self.maker.lower(self.q, epsilon, miss)
+        return lower, None if self.q == 1 else self.maker.lower(1 - self.q, epsilon, miss)
 
     def _estimated(self, low: int, high: int) -> Estimated:
         """The middle; but if one end is only that of the domain, the other is closer to the quantile."""
@@ -100,6 +126,18 @@ class TwoEnds:
         if at_low != at_high:
             estimate = high if at_low else low
         return inside(estimate, low, high, self.setting)
+
+
+def _window(lower: LowerEnd | None, upper: LowerEnd | None, rows: int) -> Domain | None:
+    windows = []
+    if isinstance(lower, WindowedEnd):
+        windows.append(lower.window(rows))
+    if isinstance(upper, WindowedEnd):
+        first, last = upper.window(rows)
+        windows.append((rows - last, rows - first))
+    if len(windows) < (lower is not None) + (upper is not None):
+        return None
+    return min(first for first, _ in windows), max(last for _, last in windows)
 
 
 def rank_forecast(ranks: float, setting: Setting, expectation: Expectation, q: Fraction) -> Forecast:

@@ -78,6 +78,20 @@ class Tally:
         """Where sums may be cut instead of at [low, high]: further out, at the ends of cells, if there are cells."""
         return (low, high) if self.cells is None else self.cells.cover(low, high)
 
+    def condensed(self, first: int, last: int) -> "Tally":
+        """With all rows in one place that are up to rank `first`, and all in one that are from rank `last` on.
+
+        They stay among values y with #{x<=y} <= first, or with #{x<y} >= last.
+        """
+        upto = np.cumsum(self.counts)
+        begin = int(np.searchsorted(upto, first, side="right"))  # values before have #{x<=y} <= first
+        end = max(int(np.searchsorted(upto - self.counts, last)), begin)  # from here on #{x<y} >= last
+        if begin <= 1 and end >= len(self.values) - 1:
+            return self
+        places = np.unique(np.concatenate([[0] if begin else [], np.arange(begin, end), [end]]).astype(np.int64))
+        places = places[places < len(self.values)]
+        return Tally(self.values[places], np.add.reduceat(self.counts, places))
+
     def mirrored(self) -> "Tally":
         """With every value negated. A lower end of the mirrored data is an upper end of the data."""
         return Tally(-self.values[::-1], self.counts[::-1].copy())
