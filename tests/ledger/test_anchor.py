@@ -34,6 +34,19 @@ def test_remembers_the_newest(path: Path) -> None:
     assert path.stat().st_size == 8192
 
 
+def test_sees_what_others_write(path: Path) -> None:
+    write(path, 1)
+    anchor = Anchor(path)
+    assert anchor.read() == anchor.read() == mark(1)
+    write(path, 2)
+    assert anchor.read() == mark(2)
+    path.write_bytes(path.read_bytes().replace(b"confide", b"another"))
+    for _ in range(2):
+        with pytest.raises(LedgerDamaged, match="is damaged"):
+            anchor.read()
+    anchor.close()
+
+
 def test_never_goes_back(path: Path) -> None:
     write(path, 5, 4, 5, 1)
     assert read_mark(path) == mark(5)

@@ -119,6 +119,27 @@ def test_a_paid_key_needs_no_lock(tmp_path: Path) -> None:
         writer.close()
 
 
+def test_what_was_not_there_a_moment_ago_is_looked_for_again(tmp_path: Path) -> None:
+    """A question looks for its answer, charges and stores; somebody else may do any of it in between."""
+    path = tmp_path / "ledger"
+    with SqliteLedger.create(path, Budget.of(1)) as ledger, SqliteLedger.open(path) as other:
+        assert ledger.answer("key") is None
+        first = other.charge(PART, "a question", "key")
+        assert ledger.charge(PART, "a question", "key") == first
+        assert ledger.spent() == PART
+        second = ledger.charge(PART, "another question", "another key")
+        assert other.store(second, b"theirs") == b"theirs"
+        assert ledger.store(second, b"ours") == ledger.answer("another key") == b"theirs"
+
+
+def test_a_question_takes_two_transactions_to_pay_and_to_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was seen not to be there is not looked for a second time before it is written."""
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1)) as ledger:
+        assert ledger.answer("key") is None
+        monkeypatch.setattr(ledger._transactions, "read", lambda _: pytest.fail("it looked again"))
+        ledger.store(ledger.charge(PART, "a question", "key"), b"answer")
+
+
 def test_an_anchor_removed_in_use_is_not_made_again(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     with SqliteLedger.create(path, Budget.of(1)) as ledger:

@@ -37,7 +37,7 @@ class Mark:
     @classmethod
     def parse(cls, line: bytes) -> Self | None:
         """The mark in a slot; None if the slot is empty, torn or damaged."""
-        text, _, check = line.rstrip(b" \0\n").rpartition(b" ")
+        text, _, check = line.rstrip().rstrip(b" \0\n").rpartition(b" ")  # the first is quick on a slot of spaces
         if hashlib.sha256(text).hexdigest().encode() != check:
             return None
         _, ledger, sequence, digest = text.decode().split(" ")
@@ -50,6 +50,7 @@ class Anchor:
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self.path = path
         self._descriptor = -1
+        self._known: tuple[bytes, Mark | None] = (b"", None)  # the slots that were last read, and what they say
         try:
             flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
             self._descriptor = os.open(path, flags, 0o600)
@@ -93,12 +94,18 @@ class Anchor:
 
     def read(self) -> Mark | None:
         """The newest whole mark; None if nothing was ever written."""
-        return _newest(os.pread(self._descriptor, 2 * _SLOT, 0), self.path)
+        return self._read()[1]
+
+    def _read(self) -> tuple[bytes, Mark | None]:
+        """Both slots as they are now, and the newest mark in them, which is parsed only when they have changed."""
+        slots = os.pread(self._descriptor, 2 * _SLOT, 0)
+        if slots != self._known[0]:
+            self._known = (slots, _newest(slots, self.path))
+        return self._known
 
     def write(self, mark: Mark) -> None:
         """Move the anchor forward, durably. The caller holds the lock."""
-        slots = os.pread(self._descriptor, 2 * _SLOT, 0)
-        newest = _newest(slots, self.path)
+        slots, newest = self._read()
         if newest is not None and newest.sequence >= mark.sequence:
             return
         line = mark.line().ljust(_SLOT)

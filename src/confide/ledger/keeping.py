@@ -63,6 +63,9 @@ class KeptLedger(ABC):
         self.secret = opened.secret
         self._terms = (opened.position.terms, opened.terms)
         self._transactions = transactions
+        # What was last seen not to be there, so that it is not looked for twice. Hints: a write looks again.
+        self._unpaid: str | None = None
+        self._unanswered: int | None = None
 
     @abstractmethod
     def verify(self) -> Head:
@@ -98,10 +101,13 @@ class KeptLedger(ABC):
             after = storage.append(connection, position, body)
             storage.set_charge(connection, after.sequence, key)
             storage.set_account(connection, analyst, own)
+            self._unanswered = after.sequence
             return booking.receipt(body, self.identity), after
 
         # A key that was paid for needs no lock: who asks again does not wait for those who ask anew.
-        return self._transactions.read(look) or self._transactions.write(work)
+        paid = None if self._unpaid == key else self._transactions.read(look)
+        self._unpaid = None
+        return paid or self._transactions.write(work)
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         booking.require_answer(answer)
@@ -126,7 +132,8 @@ class KeptLedger(ABC):
             storage.set_charge(connection, sequence, key, after.sequence)
             return answer, after
 
-        kept = self._transactions.read(look)
+        kept = None if self._unanswered == sequence else self._transactions.read(look)
+        self._unanswered = None
         return self._transactions.write(work) if kept is None else kept
 
     def answer(self, key: str) -> bytes | None:
@@ -135,6 +142,7 @@ class KeptLedger(ABC):
         def look(connection: Connection, position: Position, mark: Mark) -> tuple[bytes, bool] | None:
             known = storage.find(connection, key)
             if known is None or not known[1]:
+                self._unpaid = key if known is None else None
                 return None
             return storage.answer(connection, *known), known[1] <= mark.sequence
 

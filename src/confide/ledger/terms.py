@@ -119,7 +119,7 @@ def require_text(text: object, what: str, longest: int) -> None:
         raise ParameterError(f"{what} must be text, not {type(text).__name__}")
     if len(text) > longest:
         raise ParameterError(f"{what} has {len(text)} characters; {longest} are allowed")
-    if any("\ud800" <= character <= "\udfff" for character in text) or "\0" in text:
+    if "\0" in text or (not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)):
         raise ParameterError(f"{what} has a character that is not text")
 
 
