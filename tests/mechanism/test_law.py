@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from confide.errors import ParameterError
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
+from confide.mechanism.law import _smallest
 from tests.conformance.exact_law import tails, weight
 
 LAWS = [
@@ -123,3 +124,30 @@ def test_laws_are_exact_and_positive(kind):
     for value in (0, -1, 2**400):
         with pytest.raises(ValueError, match="positive"):
             kind(Fraction(value))
+
+
+@pytest.mark.parametrize("near", [0, 1, 36, 37, 38, 39, 60, 10**9])
+@pytest.mark.parametrize("least", [0, 1, 37])
+def test_the_smallest_is_found_wherever_one_starts_to_look(least, near):
+    asked = []
+    assert _smallest(lambda number: asked.append(number) or number >= least, near) == least
+    assert min(asked) >= 0
+    assert len(asked) <= 2 + 2 * abs(near - least).bit_length() + 2
+
+
+@pytest.mark.parametrize("rate", [0.4, 0.3, 0.025, 1e-9, 1e-200])
+@pytest.mark.parametrize(
+    "law",
+    [
+        DiscreteLaplace(Fraction(1, 1000)),
+        DiscreteLaplace(Fraction(10**9, 7)),
+        DiscreteLaplace(Fraction(10**100)),
+        DiscreteGaussian(Fraction(1, 1000)),
+        DiscreteGaussian(Fraction(10**9, 7)),
+        DiscreteGaussian(Fraction(10**100)),
+    ],
+    ids=str,
+)
+def test_the_look_starts_near_the_quantile(law, rate):
+    found = _smallest(lambda width: law.tail(width) <= rate, 0)
+    assert abs(law.near(rate) - found) <= 2 + found / 100

@@ -110,6 +110,51 @@ def test_the_interval_is_the_hull_of_the_set(limit):
             assert interval.high <= members.max() + 2 * step
 
 
+@pytest.mark.parametrize("limit", [2.0, 60.0, math.inf])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (DiscreteLaplace(Fraction(4)), DiscreteLaplace(Fraction(3))),
+        (DiscreteLaplace(Fraction(400)), DiscreteLaplace(Fraction(20))),
+        (DiscreteGaussian(Fraction(10**6)), DiscreteGaussian(Fraction(100))),
+        (DiscreteLaplace(Fraction(400)), DiscreteGaussian(Fraction(100))),
+    ],
+    ids=str,
+)
+def test_the_steps_that_are_reached_are_enough(first, second, limit, monkeypatch):
+    """The set of the whole table, but for widths that a step may borrow from steps which were left out."""
+    generator = np.random.default_rng(4)
+    bottom = generator.integers(1, 2000, 400)
+    top = np.rint(bottom * generator.uniform(-2, 2, 400)).astype(np.int64)
+
+    def one_by_one():
+        """Each ratio by itself, so that each has the fewest steps."""
+        parts = [ratio_intervals(top[[i]], bottom[[i]], first, second, 0.9, low=-limit, high=limit) for i in range(400)]
+        return np.concatenate([part.low for part in parts]), np.concatenate([part.high for part in parts])
+
+    low, high = one_by_one()
+    cut = _quantile.cache_info().misses
+    monkeypatch.setattr("confide.mechanism.ratio._steps", lambda *_: 10**9)
+    whole_low, whole_high = one_by_one()
+    assert cut > _quantile.cache_info().misses - cut  # the first had several tables, the second one
+    assert (low <= whole_low).all()
+    assert (high >= whole_high).all()
+    scale = np.maximum(whole_high - whole_low, 1e-300)
+    finite = np.isfinite(scale)
+    assert ((high - low)[finite] <= 1.02 * scale[finite]).all()
+    assert ((high - low)[finite] == scale[finite]).mean() > 0.8
+    assert np.isinf((high - low)[~finite]).all()
+
+
+def test_too_few_steps_would_be_seen(monkeypatch):
+    """What the test above is for: cutting the table before the set ends narrows it."""
+    law = DiscreteLaplace(Fraction(40))
+    arguments = (np.array([150_000]), np.array([1000]), law, law, 0.9)
+    whole = ratio_intervals(*arguments)[0]
+    monkeypatch.setattr("confide.mechanism.ratio._steps", lambda *_: 8)
+    assert ratio_intervals(*arguments)[0].high < whole.high
+
+
 def test_large_groups_have_the_width_of_their_noise():
     """With n = 10⁶ and the mean in the middle only the numerator's noise counts: its exact quantile over n."""
     law = DiscreteLaplace(Fraction(2000))
@@ -215,6 +260,13 @@ def test_shapes_are_kept_and_many_cells_are_chunked():
     assert intervals.low.shape == (200, 300)
     alone = ratio_intervals(numbers[150, 10:11], numbers[150, 10:11] + 100, law, law, 0.9, low=0, high=1)
     assert intervals[150, 10] == alone[0]
+
+
+def test_a_range_of_one_number():
+    law = DiscreteLaplace(Fraction(300))
+    for only in (0, 3):
+        interval = ratio_intervals(np.array([5000]), np.array([9000]), law, law, 0.9, low=only, high=only)[0]
+        assert (interval.low, interval.high) == (only, only)
 
 
 def test_an_empty_range_is_an_error():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -93,6 +94,11 @@ class DiscreteLaplace:
         """The smallest h >= 0 for which P(X <= h) >= confidence is proven."""
         return _upper(self, confidence)
 
+    def near(self, rate: float) -> int:
+        """About the k with P(X > k) = rate, for a rate up to ½: where to look, and no more."""
+        beyond = -math.log(rate * (1 + math.exp(-self._rate())))
+        return max(0, math.floor(float(self.scale) * beyond))
+
     def _rate(self) -> float:
         numerator, denominator = self.scale.numerator, self.scale.denominator
         return denominator / numerator if denominator < 745 * numerator else 745.0  # exp(-745) is the smallest double
@@ -150,6 +156,10 @@ class DiscreteGaussian:
         """The smallest h >= 0 for which P(X <= h) >= confidence is proven."""
         return _upper(self, confidence)
 
+    def near(self, rate: float) -> int:
+        """About the k with P(X > k) = rate: where to look, and no more."""
+        return max(0, math.floor(-NormalDist().inv_cdf(rate) * math.sqrt(self.variance)))
+
 
 Law = DiscreteLaplace | DiscreteGaussian | NoNoise
 
@@ -167,21 +177,25 @@ def miss_rate(confidence: Confidence) -> float:
 @lru_cache(maxsize=4096)
 def _half_width(law: DiscreteLaplace | DiscreteGaussian, confidence: Confidence) -> int:
     rate = miss_rate(confidence) / 2
-    return _smallest(lambda width: law.tail(width) <= rate)
+    return _smallest(lambda width: law.tail(width) <= rate, law.near(rate))
 
 
 @lru_cache(maxsize=4096)
 def _upper(law: DiscreteLaplace | DiscreteGaussian, confidence: Confidence) -> int:
     rate = miss_rate(confidence)
-    return _smallest(lambda width: law.tail(width) <= rate)
+    return _smallest(lambda width: law.tail(width) <= rate, law.near(rate))
 
 
-def _smallest(holds: Callable[[int], bool]) -> int:
-    """The smallest non-negative integer at which a monotone predicate holds."""
-    high = 1
-    while not holds(high):
-        high *= 2
-    low = -1 if high == 1 else high // 2
+def _smallest(holds: Callable[[int], bool], near: int) -> int:
+    """The smallest non-negative integer at which a monotone predicate holds, looked for around `near`."""
+    low, high, step = -1, max(near, 0), 1
+    if holds(high):
+        while (lower := high - step) >= 0 and holds(lower):
+            high, step = lower, 2 * step
+        low = max(lower, -1)
+    else:
+        while not holds(high):
+            low, high, step = high, high + step, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -11,6 +11,11 @@ P(|X - c| <= t + ½) >= P(|X - d| <= t). Proof, for 0 <= c <= d: the integers wi
 satisfies 2b >= floor(2d). Move it down by r = d - c rounded to an integer: it then lies within t + ½ of c; and 0 <= r
 <= 2b, so its centre is no further from zero than before and it weighs no less. Hence a t that serves at one m and with
 |Y| rounded up serves, with ½ added, for all smaller |m|.
+
+Only the steps that released numbers reach are tabulated. Bounding X and Y one by one gives a wider q, in closed form,
+and so a wider set; beyond its furthest end no m is in the narrower set either. Steps that are left out change nothing
+up to there but that a step may not borrow the width of a later one, so q is never below that of the whole table, which
+does not depend on the noise.
 """
 
 import math
@@ -27,9 +32,11 @@ from confide.mechanism.law import Confidence, DiscreteGaussian, DiscreteLaplace,
 
 FINE_STEPS: Final = 70  # q grows by at most 1 % from node to node, until it has doubled
 COARSE_STEPS: Final = 130  # and by at most 2 % up to 27 times
+STEPS_TOGETHER: Final = 8
 CELLS: Final = 256  # cells of |Y|
 HALVINGS: Final = 11
 GUESSED_VARIANCE: Final = (10_000, 50)
+NEWTON_STEPS: Final = 5
 GUESS_STEPS: Final = (0.005, 0.02)  # tried around a guess, as shares of it
 ROUNDING: Final = 2.0**-49  # covers each handful of double operations below
 CHUNK: Final = 1 << 13  # small enough for numpy to reuse its memory
@@ -64,7 +71,10 @@ def ratio_intervals(
     else:
         whole = bottom <= denominator_law.half_width(confidence)
     bottom = np.where(whole, 1.0, bottom)
-    quantile = _quantile(numerator_law, denominator_law, miss, max(abs(low), abs(high)))
+    limit = max(abs(low), abs(high))
+    reach = _apart(numerator_law, denominator_law, miss, limit).largest(_up(np.abs(top[~whole])), bottom[~whole])
+    steps = _steps(numerator_law, denominator_law, limit, float(reach.max(initial=0.0)))
+    quantile = _quantile(numerator_law, denominator_law, miss, limit, steps)
     lows = np.where(whole, low, np.clip(-quantile.largest(_up(-top), bottom), low, high))
     highs = np.where(whole, high, np.clip(quantile.largest(_up(top), bottom), low, high))
     return Intervals(lows, highs, float(confidence), "always")
@@ -109,7 +119,7 @@ class Quantile:
         touch = _up((top + self.widths) / bottom)  # where the line m·bottom leaves the band, piece by piece
         right = np.where(touch >= starts, np.minimum(ends, touch), -np.inf)
         left = np.where(touch >= -ends, np.minimum(-starts, touch), -np.inf)
-        if self.limit <= last:
+        if len(ends) and self.limit <= last:
             inside: Floats = np.maximum(right.max(axis=1), left.max(axis=1))
             return inside
         beyond_left = np.minimum(-last, _up((top + self.intercept) / (bottom + self.slope)))
@@ -126,24 +136,35 @@ def _up(values: Floats) -> Floats:
 
 
 @lru_cache(maxsize=128)
-def _quantile(numerator_law: Law, denominator_law: Law, miss: float, limit: float) -> Quantile:
-    """The bound for |m| up to `limit`, tabulated where both numbers are noised."""
-    covered = 1 - Fraction(miss)
-    if isinstance(numerator_law, NoNoise) or isinstance(denominator_law, NoNoise):
-        return _line(numerator_law.half_width(covered), denominator_law.half_width(covered), limit)
-    if miss < SMALLEST_TABULATED:
-        half = 1 - Fraction(miss) / 2
-        return _line(numerator_law.half_width(half), denominator_law.half_width(half), limit)
+def _quantile(
+    numerator_law: Law, denominator_law: Law, miss: float, limit: float, steps: int | None = None
+) -> Quantile:
+    """The bound for |m| up to `limit`, or up to where so many steps end; tabulated where both numbers are noised."""
+    if isinstance(numerator_law, NoNoise) or isinstance(denominator_law, NoNoise) or miss < SMALLEST_TABULATED:
+        return _apart(numerator_law, denominator_law, miss, limit)
     # Far out the denominator's noise is all but alone: it gets nearly the whole of the miss rate.
     share = Fraction(miss) / 50
-    intercept, slope = numerator_law.half_width(1 - share), denominator_law.half_width(covered + share)
+    intercept, slope = numerator_law.half_width(1 - share), denominator_law.half_width(1 - Fraction(miss) + share)
     nodes = _nodes(float(numerator_law.variance), float(denominator_law.variance), limit)
+    if steps is not None and steps < len(nodes):
+        nodes = nodes[:steps]
+        limit = float(nodes[-1])
     widths = _widths(numerator_law, denominator_law, miss, nodes)
     return Quantile(nodes, widths, intercept * (1 + ROUNDING), slope * (1 + ROUNDING), limit)
 
 
-def _line(intercept: int, slope: int, limit: float) -> Quantile:
+def _apart(numerator_law: Law, denominator_law: Law, miss: float, limit: float) -> Quantile:
+    """The bound that takes the two noises one by one, each with half of the miss rate if there are two."""
+    both = not isinstance(numerator_law, NoNoise) and not isinstance(denominator_law, NoNoise)
+    covered = 1 - Fraction(miss) / (2 if both else 1)
+    intercept, slope = numerator_law.half_width(covered), denominator_law.half_width(covered)
     return Quantile(np.empty(0), np.empty(0), intercept * (1 + ROUNDING), slope * (1 + ROUNDING), limit)
+
+
+def _steps(numerator_law: Law, denominator_law: Law, limit: float, reach: float) -> int:
+    """How many steps it takes to get to `reach`, rounded up so that few tables are made."""
+    nodes = _nodes(float(numerator_law.variance), float(denominator_law.variance), limit)
+    return -(-(int(np.searchsorted(nodes, reach)) + 1) // STEPS_TOGETHER) * STEPS_TOGETHER
 
 
 def _nodes(numerator_variance: float, denominator_variance: float, limit: float) -> Floats:
@@ -191,6 +212,8 @@ def _widths(
         enough = exceeded(middle) <= miss
         found |= enough
         low, high = np.where(enough, low, np.maximum(low, middle)), np.where(enough, np.minimum(high, middle), high)
+        if guesses is not None and found.all():
+            break
     widths = np.where(found, np.minimum(high + 0.5, apart), apart)
     return _up(np.minimum.accumulate(widths[::-1])[::-1])  # what serves up to a node serves up to those before it
 
@@ -206,14 +229,22 @@ def _guessed(numerator_law: Law, denominator_law: Law, miss: float, nodes: Float
         case DiscreteLaplace(first), DiscreteLaplace(second):
             a, b = np.full(nodes.shape, float(first)), nodes * float(second)
             b = np.where(np.abs(a - b) < 1e-6 * a, a * (1 + 1e-6), b)
-            low, high = np.zeros(nodes.shape), (a + b) * math.log(2 / miss)
-            for _ in range(20):
-                middle = (low + high) / 2
-                with np.errstate(under="ignore", divide="ignore"):
-                    tail = (a**2 * np.exp(-middle / a) - b**2 * np.exp(-middle / b)) / (a**2 - b**2)
-                low, high = np.where(tail > miss, middle, low), np.where(tail > miss, high, middle)
-            return high
+            return _laplace_width(a, b, miss)
     return None
+
+
+def _laplace_width(a: Floats, b: Floats, miss: float) -> Floats:
+    """About the t that |X - Y| exceeds with probability `miss`, for continuous Laplace laws of scales a and b.
+
+    Newton's steps on the logarithm of the tail, which is concave: from the second on they fall to the root.
+    """
+    width = np.maximum(a, b) * math.log(1 / miss)
+    for _ in range(NEWTON_STEPS):
+        with np.errstate(under="ignore", divide="ignore"):
+            first, second = a * np.exp(-width / a), b * np.exp(-width / b)
+        tail = a * first - b * second  # times a² - b², like its slope
+        width = width + tail / (first - second) * np.log(tail / (a**2 - b**2) / miss)
+    return width
 
 
 def _cells(law: DiscreteLaplace | DiscreteGaussian, miss: float) -> tuple[Floats, Floats, float]:
@@ -223,6 +254,6 @@ def _cells(law: DiscreteLaplace | DiscreteGaussian, miss: float) -> tuple[Floats
     """
     last = law.half_width(1 - Fraction(miss) / 1000)
     count = min(last, CELLS - 1)
-    cells = np.array([-(-last * cell // count) for cell in range(count + 1)] if count else [0], dtype=np.float64)
+    cells = np.ceil(float(last) * (np.arange(count + 1) / max(count, 1)) * (1 - ROUNDING))
     tails = np.minimum.accumulate(np.minimum(2 * law.tails(cells), 1))
     return cells, -np.diff(tails, prepend=1.0), float(tails[-1])
