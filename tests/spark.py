@@ -5,7 +5,9 @@ Its Java process ends with the one that started it.
 
 import os
 import shutil
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -29,6 +31,12 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 
 def has_java() -> bool:
     return shutil.which("java") is not None or "JAVA_HOME" in os.environ
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ LOOKS_UP = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "1",
 }
-"""Tasks that sort what they join see that they are cancelled; others keep the one core of a test until they are done."""
+"""Tasks that sort what they join see that they are cancelled; others keep the only core until they are done."""
 PLANNING = 3.0
 """Seconds, in which Spark lists files and plans, so that a limit falls into the work itself."""
 PLAIN = {"spark.sql.ansi.enabled": "false"}

@@ -14,16 +14,10 @@ import pytest
 
 import confide
 from confide.errors import EngineError, SourceError
-from tests.spark import MISSING, has_java
+from tests.spark import MISSING, free_port, has_java
 
 SQL = "SELECT g, COUNT(*) AS n, SUM(x) AS s, MEDIAN(x) AS m FROM t GROUP BY g"
 TABLES = {"t": {"columns": {"g": {"values": ["a", "b"]}, "x": {"range": [0, 9]}}}}
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

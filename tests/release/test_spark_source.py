@@ -86,6 +86,9 @@ def test_where_tables_are(tmp_path: Path, source: Any, master: str | None, table
         ({"person": "spark://h:1?parquet=/p", "region_name": "sc://h:1?parquet=/r"}, "different Sparks"),
         ({"person": "spark://h:1", "region_name": "spark://h:1?parquet=/r"}, r"write \?parquet=PATH"),
         ("sc://host?catalog=x", r"takes \?schema=NAME"),
+        ("spark:/data/p", r"\{TABLE: spark:/data/p\}"),
+        ("local[x]", r"write local\[4\]"),
+        ("local[0]", r"write local\[4\]"),
     ],
 )
 def test_places_that_make_no_sense(tmp_path: Path, source: Any, words: str) -> None:
@@ -172,9 +175,15 @@ def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
     with pytest.raises(SourceError, match="nowhere is no table"):
         confide.open(rules(folder, dict.fromkeys(TABLES, "spark:nowhere")), spark, ledger)
     (folder / "torn.parquet").write_bytes(b"PAR1")
-    with pytest.raises(SourceError, match="holds no Parquet files") as caught:
-        confide.open(rules(folder, dict.fromkeys(TABLES, "spark:torn.parquet")), spark, ledger)
-    assert caught.value.__context__ is None
+    (folder / "empty").mkdir()
+    for place, words in (
+        ("torn.parquet", "cannot be read as Parquet files"),
+        ("./empty", "empty holds no Parquet files$"),
+        ("gone.parquet", "gone.parquet is not there"),
+    ):
+        with pytest.raises(SourceError, match=words) as caught:
+            confide.open(rules(folder, dict.fromkeys(TABLES, f"spark:{place}")), spark, ledger)
+        assert caught.value.__context__ is None
     with pytest.raises(SourceError, match=r"local\[7\].*already"):
         confide.open(rules(folder, "local[7]"), ledger=ledger)
     with pytest.raises(SourceError, match="leave out data="):
@@ -279,6 +288,13 @@ def test_java_is_found_where_its_home_is(monkeypatch: pytest.MonkeyPatch, tmp_pa
         _started(Unstartable(), "local[1]")
 
 
+@pytest.mark.skipif(not has_java(), reason=MISSING)
+def test_a_master_that_does_not_answer_is_said_at_once() -> None:
+    for address in ("127.0.0.1:1", "127.0.0.1:1,[::1]:1", "nowhere.invalid:7077", "127.0.0.1"):
+        with pytest.raises(SourceError, match="no master of Spark answers at spark://"):
+            _started(Unstartable(), f"spark://{address}")
+
+
 class Unstartable:
     """Takes all settings, and then does not start."""
 
@@ -320,3 +336,23 @@ def test_a_spark_that_is_killed_gives_one_error_and_the_charge_stays(folder: Pat
     )
     lines = _run(code).splitlines()
     assert lines == ["ended True None", "ended True None", "6.0 True"]
+
+
+@pytest.mark.audit
+def test_a_spark_that_was_stopped_is_started_again(folder: Path) -> None:
+    """A cluster that drops us stops Spark in Java, and Python does not see it."""
+    if not has_java():
+        pytest.skip(MISSING)
+    policy = {"budget": {"epsilon": 9_000}, "unit": "row", "tables": {"person": TABLES["person"]}, "version": "1"}
+    policy["source"] = {"person": f"spark:{folder}/person.parquet"}
+    code = (
+        "import confide\n"
+        "for last in (False, True):\n"
+        f"    with confide.open({policy!r}, ledger={str(folder / 'l')!r}) as people:\n"
+        "        if not last:\n"
+        "            people._holdings.engine._session.spark.sparkContext._jsc.sc().stop()\n"
+        "        try: print(people.sql('SELECT COUNT(*) AS n FROM person', epsilon=3000).to_dicts()[0]['n'])\n"
+        "        except confide.errors.EngineError as error: print('ended', error.__context__)\n"
+        "        print(people.budget.spent)\n"
+    )
+    assert _run(code).splitlines() == ["ended None", "3000.0", "3000", "3000.0"]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from confide.engine.protocol import Inquiry, Statements
 from confide.engine.running import Columns, Rows
 from confide.engine.spark_schema import Place, relation
-from confide.engine.spark_session import OwnSession, new_tag
+from confide.engine.spark_session import NoExecutorsError, OwnSession, new_tag
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.syntax import name
 from confide.engine.translation import Translator
@@ -32,6 +32,10 @@ from confide.query.tree import Relation as QueryRelation
 
 _LIMIT_SECONDS = 3600.0
 _BATCH = 1 << 16
+_WRONG_FILES: Final = {
+    "PATH_NOT_FOUND": "is not there, as Spark sees it; write a full path, or one that starts beside the policy",
+    "UNABLE_TO_INFER_SCHEMA": "holds no Parquet files",
+}
 _ORDER = re.compile(r" ORDER BY (\w+(?:, \w+)*)$")
 
 Result = TypeVar("Result")
@@ -103,8 +107,8 @@ class SparkEngine(SqlEngine):
 
         try:
             return self._session.run(find)
-        except Exception:  # Spark's own words are pages, and may hold credentials of a store
-            what = "holds no Parquet files that can be read" if place.files else "is no table of Spark's catalogue"
+        except Exception as error:  # Spark's own words are pages, and may hold credentials of a store
+            what = _wrong(error, place)
         raise SourceError(f"{label}: {place.where} {what}")
 
     def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
@@ -234,6 +238,16 @@ def _opened(spark: Any, limit_seconds: float) -> OwnSession:
     with suppress(Exception):  # pages of Java
         return OwnSession(spark, limit_seconds)
     raise SourceError("Spark gives no session; it may have been stopped")
+
+
+def _wrong(error: Exception, place: Place) -> str:
+    """What is wrong with a table, by the kind of an error alone."""
+    if isinstance(error, NoExecutorsError):
+        return "cannot be read: Spark has no executors; check that it has workers, and that they have free cores"
+    condition = str(error.getCondition()) if hasattr(error, "getCondition") else ""
+    if not place.files:
+        return "is no table of Spark's catalogue; files are named for each table: {TABLE: spark:PATH}"
+    return _WRONG_FILES.get(condition, "cannot be read as Parquet files; check them, and that Spark may read them")
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

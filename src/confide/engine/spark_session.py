@@ -6,6 +6,7 @@ The session is a copy, with settings of its own: nobody else's tables, views and
 import logging
 import os
 import shutil
+import socket
 import threading
 import time
 import warnings
@@ -44,9 +45,15 @@ _TALKATIVE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Of pyspark: what went wrong in a statement, values and all, to standard error."""
 _PATIENCE: Final = 10.0
 _PAUSE: Final = 0.1
+_LOOK: Final = 5.0
+_ALONE: Final = 180.0
 _NUMBERS = count()
 
 Result = TypeVar("Result")
+
+
+class NoExecutorsError(Exception):
+    """Nobody has been there for too long to do the work, for which Spark itself would wait for ever."""
 
 
 def new_tag() -> str:
@@ -62,6 +69,7 @@ class OwnSession:
             logging.getLogger(name).disabled = True
         self.spark = _copy(spark)
         self.limit_seconds = limit_seconds
+        self.alone_seconds = _ALONE
         for setting, value in _SETTINGS.items():
             if self.spark.conf.get(setting) != value:
                 self.spark.conf.set(setting, value)
@@ -80,8 +88,9 @@ class OwnSession:
                 errors.append(error)
 
         worker = _start(labelled)
+        alone = False
         try:
-            worker.join(self.limit_seconds)
+            alone = self._wait(worker)
         finally:
             # Again and again, since one that comes before the work has begun is forgotten; in threads of their own,
             # since a Spark that says nothing any more must hold up nobody.
@@ -89,11 +98,38 @@ class OwnSession:
             while worker.is_alive() and time.monotonic() < deadline:
                 _start(lambda: self._cancel(tag)).join(_PATIENCE)
                 worker.join(_PAUSE)
+        if results:
+            return results[0]
+        if alone:
+            raise NoExecutorsError
         if errors:
             raise errors[0]
-        if not results:
-            raise TimeLimitError
-        return results[0]
+        raise TimeLimitError
+
+    def _wait(self, worker: threading.Thread) -> bool:
+        """Until the work is done or its time is over; whether it was given up before, since no executor was there."""
+        begun = seen = time.monotonic()
+        while worker.is_alive() and (left := begun + self.limit_seconds - time.monotonic()) > 0:
+            worker.join(min(left, _LOOK, self.alone_seconds))
+            if self._has_executors():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > self.alone_seconds:
+                return True
+        return False
+
+    def _has_executors(self) -> bool:
+        """Whether anybody works for Spark; a server of Spark Connect does not tell, and here Java itself does."""
+        if _is_remote(self.spark):
+            return True
+        counted: list[int] = []
+
+        def count_them() -> None:
+            context = self.spark.sparkContext
+            here = context.master == "local" or context.master.startswith("local[")
+            counted.append(1 if here else context._jsc.sc().getExecutorMemoryStatus().size() - 1)  # without the driver
+
+        _start(count_them).join(_LOOK)
+        return counted != [0]
 
     def _label(self, tag: str) -> None:
         if _is_remote(self.spark):
@@ -123,11 +159,13 @@ def find_spark(master: str | None) -> Any:
     """Spark at this master or address; None is the Spark of this process, or a new one here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of versions of pandas, which is not used
-        from pyspark.sql import SparkSession  # noqa: PLC0415  heavy
+        from pyspark import SparkContext  # noqa: PLC0415  heavy
+        from pyspark.sql import SparkSession  # noqa: PLC0415
 
     master = master or os.environ.get("SPARK_REMOTE")
     if master is not None and master.startswith("sc://"):
         return _connected(master)
+    _forget_stopped(SparkContext._active_spark_context)
     active = _quietly(SparkSession.getActiveSession)
     if active is None:
         return _started(SparkSession, master or "local[*]")
@@ -139,6 +177,12 @@ def find_spark(master: str | None) -> Any:
     return active
 
 
+def _forget_stopped(context: Any) -> None:
+    """A cluster that drops us stops Spark in Java alone, and Python would go on giving out what has stopped."""
+    if context is not None and _quietly(lambda: context._jsc.sc().isStopped()):
+        _quietly(context.stop)
+
+
 def _connected(address: str) -> Any:
     remote: Any = None
     with suppress(ImportError), warnings.catch_warnings():
@@ -146,6 +190,7 @@ def _connected(address: str) -> Any:
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415  heavy
 
         remote = SparkSession
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)  # said below, and by a question that fails
     if remote is None:
         raise SourceError("Spark Connect needs drivers that are not installed; run: pip install 'confide[spark]'")
     begun: list[Any] = []
@@ -169,6 +214,8 @@ def _started(sessions: Any, master: str) -> Any:
             "Spark needs a Java runtime, and none was found; install one, for example apt-get install "
             "default-jre-headless, or set JAVA_HOME"
         )
+    if master.startswith("spark://") and not any(map(_answers, master.removeprefix("spark://").split(","))):
+        raise SourceError(f"no master of Spark answers at {master}; check host, port and that it runs")
     builder = sessions.builder.appName("confide").master(master)
     for setting, value in (_START | (_START_HERE if master.startswith("local") else {})).items():
         builder = builder.config(setting, value)
@@ -177,6 +224,16 @@ def _started(sessions: Any, master: str) -> Any:
     if started is None:
         raise SourceError(f"Spark does not start at {master}; check the master, and that Java is 17 or newer")
     return started
+
+
+def _answers(address: str) -> bool:
+    """Whether anybody listens there: Spark itself would try for a minute."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _LOOK).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 @contextmanager

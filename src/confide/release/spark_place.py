@@ -10,6 +10,7 @@ from confide.policy import Policy
 _HERE = "spark"
 _PREFIX = "spark:"
 _ADDRESS = re.compile(r"(spark://|sc://|local($|\[))")
+_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(, *\d+)?\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,12 @@ def _each(source: Mapping[str, str], policy: Policy) -> SparkPlace:
 def _master(address: str) -> str | None:
     if address == _HERE:
         return None
-    return address if _ADDRESS.match(address) else address.removeprefix(_PREFIX)
+    master = address if _ADDRESS.match(address) else address.removeprefix(_PREFIX)
+    if master.startswith(("/", ".")):
+        raise SourceError(f"{master} is a path, and names no Spark; write of which table: {{TABLE: spark:{master}}}")
+    if master.startswith("local[") and not _LOCAL.fullmatch(master):
+        raise SourceError(f"{master} is no Spark here; write local[4] for four cores, or local[*] for all")
+    return master
 
 
 def _path(policy: Policy, place: str) -> str:
