@@ -1,3 +1,4 @@
+import os
 import random
 import tracemalloc
 from decimal import Decimal, localcontext
@@ -8,7 +9,7 @@ import pytest
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, KernelRandomness, NoNoise, TestRandomness, draw
 from confide.mechanism.law import Law
-from confide.mechanism.sampler import BLOCK, FAST_BITS, _sampler, vectorised
+from confide.mechanism.sampler import BLOCK, FAST_BITS, FEW, _sampler, vectorised
 
 LAWS: list[Law] = [
     DiscreteLaplace(Fraction(1, 100)),
@@ -149,17 +150,30 @@ def test_a_block_far_beyond_the_table_is_left_to_exact_arithmetic():
     assert sampler.fast_blocks > len(sampler.block.lows)
 
 
-def test_few_draws_from_the_kernel_come_from_opendp(monkeypatch):
+@pytest.mark.parametrize("source", [TestRandomness(1), KernelRandomness()], ids=["test", "kernel"])
+def test_a_few_draws_need_no_table(source, monkeypatch):
     asked = []
-
-    def record(law, count):
-        asked.append((law, count))
-        return np.zeros(count, dtype=np.int64)
-
-    monkeypatch.setattr("confide.mechanism.opendp_noise.opendp_draws", record)
+    monkeypatch.setattr(
+        "confide.mechanism.sampler.vectorised", lambda law, count, _: asked.append(count) or np.zeros(count)
+    )
     law = DiscreteLaplace(Fraction(2))
-    draw(law, (2, 5), KernelRandomness())
-    assert asked == [(law, 10)]
-    draw(law, 5, TestRandomness(1))
-    draw(law, 5000, KernelRandomness())
-    assert len(asked) == 1
+    assert draw(law, (2, 5), source).any()
+    draw(law, FEW, source)
+    assert asked == []
+    draw(law, FEW + 1, source)
+    draw(DiscreteLaplace(Fraction(2**60)), 5, source)  # a scale too large for a handful
+    assert asked == [FEW + 1, 5]
+
+
+def test_forked_processes_never_share_a_stream():
+    law = DiscreteLaplace(Fraction(2**40))
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, draw(law, 8, KernelRandomness()).tobytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = np.frombuffer(os.read(read, 64), dtype=np.int64)
+    os.close(read)
+    os.close(write)
+    assert not set(theirs.tolist()) & set(draw(law, 8, KernelRandomness()).tolist())  # false alarm 1e-10

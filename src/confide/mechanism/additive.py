@@ -35,7 +35,7 @@ def laplace(sensitivity: int, epsilon: Fraction) -> Additive:
 
     Neighbours: those for which `sensitivity` bounds the L1 distance of the exact vectors.
     Loss: ε-DP, since P(x) / P(x + d) <= exp(|d| / scale) in each coordinate (Ghosh, Roughgarden and Sundararajan 2012).
-    The scale is rounded up to a double, so that opendp draws the very same law. Interval: exact quantile, always valid.
+    The scale is rounded up to a double, which is then the exact law. Interval: exact quantile, always valid.
     """
     _require("sensitivity", sensitivity, least=0)
     _require("epsilon", epsilon)
@@ -52,7 +52,7 @@ def gaussian(sensitivity_squared: int | Fraction, rho: Fraction) -> Additive:
 
     Neighbours: those for which `sensitivity_squared` bounds the squared L2 distance of the exact vectors.
     Loss: ρ-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4 and its product form).
-    σ is rounded up to a double, so that opendp draws the very same law. Interval: exact quantile, always valid.
+    σ is rounded up to a double, which is then the exact law. Interval: exact quantile, always valid.
     """
     _require("squared sensitivity", sensitivity_squared, least=0)
     _require("rho", rho)

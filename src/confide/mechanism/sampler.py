@@ -1,6 +1,7 @@
 """Exact draws of integer noise, one or ten million at a time, in memory bounded by blocks.
 
-Small scales come from one table of |x| with a sign. Large scales are made of small tables, exactly:
+A few come from `handful`; more from tables. A small scale needs one table of |x| with a sign. Large scales are made of
+small tables, exactly:
 
 Laplace.   |X| is geometric but for the sign of zero. Written in digits, |X| = T·2^k + Σ d_i·2^(p_i), the weight
            exp(-|x|/s) is a product over the digits: they are independent, and each is drawn from its own table. A fair
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 
 from confide.mechanism.coin import bernoulli_exponential
 from confide.mechanism.enclosure import Weights
+from confide.mechanism.handful import draws_few, few, signed
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.table import Table, table
@@ -36,8 +38,7 @@ WIDE_BITS: Final = 48  # from this many bits below the leading digit on, draws a
 DIGIT_BITS: Final = 11
 DIRECT_SCALE: Final = 16
 DIRECT_VARIANCE: Final = 128**2
-OPENDP_LAPLACE: Final = 64  # up to this many draws opendp is asked: about a millisecond
-OPENDP_GAUSSIAN: Final = 32
+FEW: Final = 1024  # up to this many draws a table is not worth the milliseconds that it takes to make
 FAST_BITS: Final = 32
 FAST_MARGIN: Final = 2.0**-FAST_BITS
 FAST_RATE: Final = 0.32
@@ -54,17 +55,13 @@ def draw(law: Law, size: int | tuple[int, ...], randomness: Randomness) -> AnyIn
     count = math.prod(shape)
     if isinstance(law, NoNoise):
         return np.zeros(shape, dtype=np.int64)
-    if randomness.kernel and count <= (OPENDP_LAPLACE if isinstance(law, DiscreteLaplace) else OPENDP_GAUSSIAN):
-        from confide.mechanism.opendp_noise import opendp_draws  # noqa: PLC0415 - a tenth of a second, only when it is used
-
-        few = opendp_draws(law, count)
-        if few is not None:
-            return few.reshape(shape)
+    if count <= FEW and draws_few(law):
+        return few(law, count, randomness).reshape(shape)
     return vectorised(law, count, randomness).reshape(shape)
 
 
 def vectorised(law: DiscreteLaplace | DiscreteGaussian, count: int, randomness: Randomness) -> AnyIntegers:
-    """What `draw` does beyond a few numbers: our own sampler, whatever the count."""
+    """What `draw` does beyond a few numbers: from tables, whatever the count."""
     sampler = _sampler(law)
     drawn = np.empty(count, dtype=object if sampler.wide else np.int64)
     done = 0
@@ -113,7 +110,7 @@ class _Digits:
         magnitudes: AnyIntegers = np.zeros(count, dtype=kind)
         for digit, place in self.digits:
             magnitudes += digit.draw(count, randomness).astype(kind) << place
-        return _signed(magnitudes, randomness)
+        return signed(magnitudes, randomness)
 
 
 def _digits(scale: Fraction) -> _Digits:
@@ -149,7 +146,7 @@ class _Blocks:
             inside, start = int(within[place]), int(blocks[place]) << self.bits
             rate = inside * (2 * start + inside) / (2 * self.variance)
             accepted[place] = bernoulli_exponential(rate, randomness, int(words[place]), FAST_BITS)
-        return _signed(magnitudes[accepted], randomness)
+        return signed(magnitudes[accepted], randomness)
 
     def _compare(
         self, blocks: NDArray[np.int64], parts: NDArray[np.float64], words: NDArray[np.uint32]
@@ -171,16 +168,6 @@ def _blocks(variance: Fraction) -> _Blocks:
     weights = Weights(4**bits / (2 * variance), 4**bits / variance)
     fast_blocks = math.floor(Fraction(FAST_RATE) / weights.step)  # the rate in block b is below (b + 1)·step
     return _Blocks(table(weights), bits, variance, fast_blocks, bits >= WIDE_BITS)
-
-
-def _signed(magnitudes: AnyIntegers, randomness: Randomness) -> AnyIntegers:
-    """The magnitudes with fair signs, without those that became a negative zero."""
-    count = len(magnitudes)
-    bits = np.frombuffer(randomness.bytes(-(-count // 8)), dtype=np.uint8)
-    negative = np.unpackbits(bits, count=count).astype(bool)
-    signed: AnyIntegers = np.where(negative, -magnitudes, magnitudes)
-    kept: AnyIntegers = signed[~negative | (magnitudes != 0)]
-    return kept
 
 
 def _uniform_bits(bits: int, count: int, randomness: Randomness) -> AnyIntegers:

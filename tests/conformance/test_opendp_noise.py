@@ -1,11 +1,10 @@
-import os
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, gaussian, laplace
-from confide.mechanism.opendp_noise import _measurement, opendp_draws
+from tests.conformance.opendp_noise import _measurement, opendp_draws
 
 
 @pytest.mark.parametrize(
@@ -49,19 +48,3 @@ def test_opendp_states_the_loss_that_was_asked_for(epsilon):
 
 def test_zero_draws():
     assert opendp_draws(DiscreteLaplace(Fraction(2)), 0).shape == (0,)
-
-
-def test_forked_processes_never_share_a_stream():
-    """opendp keeps a generator in the process; a child must not go on with its parent's."""
-    law = DiscreteLaplace(Fraction(2**30))
-    opendp_draws(law, 8)
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(write, opendp_draws(law, 8).tobytes())
-        os._exit(0)
-    os.waitpid(child, 0)
-    theirs = np.frombuffer(os.read(read, 64), dtype=np.int64)
-    os.close(read)
-    os.close(write)
-    assert not set(theirs.tolist()) & set(opendp_draws(law, 8).tolist())  # false alarm 1e-7

@@ -1,8 +1,8 @@
-"""Noise from opendp's proven samplers, for a few numbers at a time.
+"""Noise from opendp's proven samplers: a reference that ours are compared with.
 
 On 64-bit integers opendp takes its scale as a double, turns it into the rational number that the double is, samples
-exactly (Canonne, Kamath and Steinke 2020) and saturates. So it draws exactly our law when the scale is a double; for
-any other scale, and for scales so large that saturation could be seen, it is not asked.
+exactly (Canonne, Kamath and Steinke 2020) and saturates. So it draws exactly our law when the scale is a double; any
+other scale, and scales so large that saturation could be seen, are not for it.
 """
 
 import math
