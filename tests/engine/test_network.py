@@ -14,6 +14,7 @@ from confide.engine.network import (
     GraphInquiry,
     Network,
     degrees,
+    histogram_of,
     network_of,
     star_count,
     star_pairs,
@@ -135,4 +136,28 @@ def test_counts_of_edges_and_degrees_come_from_the_database_as_they_are(directed
     for up_to in (1, 3, 50):
         wanted = np.bincount(np.minimum(found[found > 0], up_to), minlength=up_to + 1)[1:]
         assert engine.inquire(DegreeInquiry(graph, up_to), CHARGE).tolist() == wanted.tolist()
+        assert histogram_of(found, up_to).tolist() == wanted.tolist()
+    engine.close()
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
+def test_nodes_are_numbered_in_an_order_that_one_node_more_does_not_change(kind: Any) -> None:
+    random = np.random.default_rng(6)
+    ends = [random.permutation(500)[:300].tolist() for _ in range(2)]
+    frame = pl.DataFrame({"a": ends[0], "b": ends[1]}).with_columns(pl.all().cast(kind))
+    policy = load(
+        {
+            "confide": 1,
+            "budget": {"epsilon": 1},
+            "unit": "row",
+            "tables": {"t": {"columns": {"a": {"type": "id"}, "b": {"type": "id"}}}},
+        }
+    )
+    engine = DuckDBEngine(policy, {"t": frame})
+    columns = policy.tables["t"].columns
+    network = engine.inquire(GraphInquiry("t", columns["a"], columns["b"], True), CHARGE)
+    kept = frame.filter(pl.col("a") != pl.col("b"))
+    labels = sorted({*kept["a"].to_list(), *kept["b"].to_list()})
+    found = {(labels[a], labels[b]) for a, b in zip(network.source.tolist(), network.target.tolist(), strict=True)}
+    assert found == set(kept.iter_rows())
     engine.close()

@@ -4,6 +4,7 @@ A row is an edge if both of its ends are known and differ: self-loops and NULL e
 edge are one edge; in an undirected graph (a, b) and (b, a) are the same. So one row changes at most one edge.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -89,9 +90,13 @@ class DegreeInquiry:
 
 
 def statement(inquiry: GraphInquiry, rows: RowWriter) -> str:
-    """SELECT the numbers of both ends of each row that is an edge, once per pair of ends."""
+    """SELECT the numbers of both ends of each row that is an edge, once per pair of ends.
+
+    Numbers are in the order of the nodes themselves: which of two nodes comes first is the same in neighbours, and a
+    graph may be cut in that order (`bounded_degree`).
+    """
     ends = "SELECT a AS v FROM edges UNION SELECT b AS v FROM edges"
-    numbered = f"SELECT v, ROW_NUMBER() OVER () - 1 AS n FROM ({ends}) AS e"
+    numbered = f"SELECT v, ROW_NUMBER() OVER (ORDER BY v) - 1 AS n FROM ({ends}) AS e"
     return (
         f"WITH edges AS MATERIALIZED ({_edges(inquiry, rows)}), nodes AS MATERIALIZED ({numbered}) "
         "SELECT x.n AS a, y.n AS b FROM edges JOIN nodes AS x ON edges.a = x.v JOIN nodes AS y ON edges.b = y.v"
@@ -164,17 +169,19 @@ def triangle_facts(network: Network) -> TriangleFacts:
 
 def star_count(network: Network, leaves: int) -> int:
     """Stars: sets of `leaves` neighbours of a node, or ordered tuples of them in a directed graph."""
-    total = 0
-    for degree, nodes in zip(*np.unique(degrees(network), return_counts=True), strict=True):
-        product = 1
-        for step in range(leaves):
-            product *= max(int(degree) - step, 0)
-        total += product * int(nodes)
-    if network.directed:
-        return total
-    for step in range(2, leaves + 1):
-        total //= step  # exact: what is divided is a multiple of leaves!, and so of each product on the way
-    return total
+    return stars_of(degrees(network), leaves, network.directed)
+
+
+def stars_of(found: Places, leaves: int, ordered: bool) -> int:
+    """The same from the degrees of all nodes."""
+    count = math.perm if ordered else math.comb
+    values, nodes = np.unique(found, return_counts=True)
+    return sum(count(degree, leaves) * many for degree, many in zip(values.tolist(), nodes.tolist(), strict=True))
+
+
+def histogram_of(found: Places, up_to: int) -> Places:
+    """How many nodes have degree 1, 2, ..., `up_to` or more."""
+    return np.bincount(np.minimum(found, up_to), minlength=up_to + 1)[1:].astype(np.int64)
 
 
 def star_pairs(network: Network) -> tuple[tuple[int, int], ...]:

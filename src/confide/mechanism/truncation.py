@@ -2,7 +2,8 @@
 
 F(τ) is what is left of a total when no unit keeps more than τ: Σ min(contribution, τ), or the optimum of `Packing`
 where units share rows. A unit changes F(τ) by at most τ; F grows with τ, ever more slowly, up to the exact total, which
-it reaches where no unit has more.
+it reaches where no unit has more. Where a `Change` says what one unit changes, F need only be at most the total, and
+the total where no unit has more.
 """
 
 import math
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -38,17 +39,33 @@ class Bounded:
     level: int
 
 
+class Change(Protocol):
+    """What one unit changes at a level, where what is released and what the level is learnt by are two numbers."""
+
+    @property
+    def counted(self) -> str:
+        """What the level is learnt by, in words that end a sentence."""
+
+    def learnt(self, level: int) -> tuple[int, int]:
+        """How far one unit lowers, and how far it raises, what the level is learnt by."""
+
+    def released(self, level: int) -> int:
+        """How far one unit changes what is released."""
+
+
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Cut-offs 1, base, base², ... up to at least `largest`. `owners`: how many units may share a row.
 
-    Where they share rows F comes from a program (`Packing`): what one unit changes then is for `sharing` to say.
+    Where they share rows F comes from a program (`Packing`): what one unit changes then is for `sharing` to say. With a
+    `change` F is anything that has one, and that is all that is asked of it.
     """
 
     largest: int
     owners: int = 1
     smallest: int = 1
     base: float = BASE
+    change: Change | None = None
 
     @property
     def edges(self) -> tuple[int, ...]:
@@ -62,40 +79,58 @@ class Levels:
         """The place of the first level that is not below a contribution."""
         return next((place for place, edge in enumerate(self.edges) if edge >= largest), len(self.edges) - 1)
 
+    @property
+    def learnt(self) -> bool:
+        """One level alone is declared, not learnt."""
+        return len(self.edges) > 1
+
     def sensitivity(self, level: int) -> int:
-        return sensitivity(self.edges[level], self.owners)
+        edge = self.edges[level]
+        return sensitivity(edge, self.owners) if self.change is None else self.change.released(edge)
 
     @property
     def walk_share(self) -> Fraction:
         """Of ε, for the walk that learns a level with one release after it. Gains of rows that many share are noisier
         in their own units, and a walk that stops early misses more than noise does.
         """
-        return Fraction(1, 3) if self.owners <= PAIR else Fraction(1, 2)
+        return (Fraction(1, 3) if self.owners <= PAIR else Fraction(1, 2)) if self.learnt else Fraction(0)
 
     @property
     def race_share(self) -> Fraction:
         """The same for what is not the walk, with many releases beside it."""
-        return Fraction(3, 4) if self.owners <= PAIR else Fraction(1, 2)
+        return (Fraction(3, 4) if self.owners <= PAIR else Fraction(1, 2)) if self.learnt else Fraction(1)
 
     def walk(self, epsilon: Fraction) -> SparseVector:
         """The gain of the next level over this one, in units: one unit that comes changes it by 0 to 1 where units
         share nothing, else by -1 to 2.
         """
-        return SparseVector(epsilon, 1, 1) if self.owners == 1 else SparseVector(epsilon, 2, 3)
+        return SparseVector(epsilon, 1, 1) if self._alone else SparseVector(epsilon, 2, 3)
 
     def units(self) -> list[int]:
         """What gains are counted in, for each level but the last.
 
-        A unit that comes raises F(τ) by 0 to its sensitivity, and what is known of F is off by less than its slack.
+        A gain falls by at most what one unit lowers the next level and raises this one, and rises by the reverse.
         """
-        edges = self.edges
-        if self.owners == 1:
-            return [following - here for here, following in pairwise(edges)]
-        loose = [slack(edge) for edge in edges]
+        if self._alone:
+            return [following - here for here, following in pairwise(self.edges)]
         return [
-            max(self.sensitivity(place) + loose[place + 1], -(-(self.sensitivity(place + 1) + loose[place]) // 2))
-            for place in range(len(edges) - 1)
+            max(fall_after + rise, -(-(rise_after + fall) // 2))
+            for (fall, rise), (fall_after, rise_after) in pairwise(map(self._reach, range(len(self.edges))))
         ]
+
+    @property
+    def _alone(self) -> bool:
+        """Whether units share nothing, so that F is a sum of minima."""
+        return self.owners == 1 and self.change is None
+
+    def _reach(self, place: int) -> tuple[int, int]:
+        """How far one unit lowers and raises what the level is learnt by.
+
+        A unit that comes raises an optimum by 0 to its sensitivity, and what is known of it is off by less than slack.
+        """
+        if self.change is not None:
+            return self.change.learnt(self.edges[place])
+        return slack(self.edges[place]), self.sensitivity(place)
 
     def gains(self, totals: Sequence[int]) -> list[int]:
         """⌊(F(next) - F(level)) / unit⌋, for each level but the last."""
@@ -103,7 +138,7 @@ class Levels:
 
     def enough(self, totals: Sequence[int], epsilon: Fraction, randomness: Randomness) -> int:
         """One beyond the first level that the next one seems to gain nothing over; the last if there is none."""
-        if len(self.edges) == 1:
+        if not self.learnt:
             return 0
         walk = self.walk(epsilon)
         margins = np.array([self.shift(epsilon) - gain for gain in self.gains(totals)], dtype=np.int64)
@@ -116,6 +151,19 @@ class Levels:
     def needed(self, epsilon: Fraction, miss: float) -> int:
         """A gain of so many units is passed by, at any of the levels, but for `miss`."""
         return self.shift(epsilon) + self.walk(epsilon).stopped_above(miss / max(1, len(self.edges) - 1))
+
+    def condition(self, epsilon: Fraction, miss: float) -> str:
+        """What must hold of the data for the learnt level to lose nothing, but for `miss`."""
+        if not self.learnt:
+            return ""
+        needed, units = self.needed(epsilon, miss), self.units()
+        more = 0 if self._alone else units[0] - self.edges[0]
+        times = max(Fraction(unit - more, edge) for unit, edge in zip(units, self.edges, strict=False))
+        beside = f" and {needed * more:,} more" if more else ""
+        return (
+            "that where twice a cut-off still loses anything, doubling it brings back at least "
+            f"{math.ceil(needed * times):,} times it{beside}{'' if self.change is None else self.change.counted}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +184,26 @@ class Race:
     name: ClassVar[str] = "r2t"
     assumes: ClassVar[Assumes] = "density"
 
+    def __post_init__(self) -> None:
+        self._law(len(self.levels.edges) - 1, FIRST_HEAT / len(self.raced))
+
     @property
     def loss(self) -> PureDP:
         return PureDP(self.epsilon)
 
     @property
     def condition(self) -> str:
-        return _condition(self.levels, self.epsilon * (1 - self.levels.race_share), self.miss / 4)
+        return self.levels.condition(self.epsilon * (1 - self.levels.race_share), self.miss / 4)
 
     @property
     def raced(self) -> tuple[int, ...]:
         """Places of the levels that race; the last is among them."""
         return tuple(reversed(range(len(self.levels.edges) - 1, -1, -RACED)))
 
-    def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
-        learnt = self.levels.enough(totals, self.epsilon * (1 - self.levels.race_share), randomness)
+    def measure(self, totals: Sequence[int], randomness: Randomness, learnt_by: Sequence[int] | None = None) -> Bounded:
+        """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
+        guide = totals if learnt_by is None else learnt_by
+        learnt = self.levels.enough(guide, self.epsilon * (1 - self.levels.race_share), randomness)
         laws = [(place, self._law(place, FIRST_HEAT / len(self.raced))) for place in self.raced]
         laws.append((learnt, self._final(learnt)))
         noised = [_noised(law, totals[place], randomness) for place, law in laws]
@@ -191,26 +244,36 @@ class Truncation:
     name: ClassVar[str] = "truncate"
     assumes: ClassVar[Assumes] = "density"
 
+    def __post_init__(self) -> None:
+        self._law(len(self.levels.edges) - 1)
+
     @property
     def loss(self) -> PureDP:
         return PureDP(self.epsilon)
 
     @property
     def condition(self) -> str:
-        return _condition(self.levels, self.epsilon * self.levels.walk_share, self.miss / 4)
+        return self.levels.condition(self.epsilon * self.levels.walk_share, self.miss / 4)
 
-    def measure(self, totals: Sequence[int], randomness: Randomness) -> Bounded:
-        level = self.levels.enough(totals, self.epsilon * self.levels.walk_share, randomness)
+    def measure(self, totals: Sequence[int], randomness: Randomness, learnt_by: Sequence[int] | None = None) -> Bounded:
+        """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
+        guide = totals if learnt_by is None else learnt_by
+        level = self.levels.enough(guide, self.epsilon * self.levels.walk_share, randomness)
         law = self._law(level)
         noised = _noised(law, totals[level], randomness)
         low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
-        high = max(low, noised + law.law.upper(1 - Fraction(self.miss / 4)))
+        high = max(low, noised + law.law.upper(1 - self._above))
         return Bounded(min(max(noised, low), high), low, high, self.levels.edges[level])
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""
         law = self._law(self.levels.holding(2 * largest)).law
-        return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - Fraction(self.miss / 4))) / 2
+        return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - self._above)) / 2
+
+    @property
+    def _above(self) -> Fraction:
+        """How often noise may be beyond the upper end; the walk has the other quarter of the miss rate."""
+        return Fraction(self.miss / (4 if self.levels.learnt else 2))
 
     def _law(self, level: int) -> Additive:
         return laplace(self.levels.sensitivity(level), self.epsilon * (1 - self.levels.walk_share))
@@ -227,15 +290,3 @@ def _noised(mechanism: Additive, total: int, randomness: Randomness) -> int:
     law = mechanism.law
     assert isinstance(law, DiscreteLaplace | NoNoise)
     return int(mechanism.measure(np.array([total], dtype=object), randomness).values[0])
-
-
-def _condition(levels: Levels, epsilon: Fraction, miss: float) -> str:
-    needed = levels.needed(epsilon, miss)
-    units = levels.units()
-    more = units[0] - levels.edges[0] if levels.owners > 1 and units else 0
-    times = max((Fraction(unit - more, edge) for unit, edge in zip(units, levels.edges, strict=False)), default=1)
-    beside = f" and {needed * more:,} more" if more else ""
-    return (
-        "that where twice a cut-off still loses anything, doubling it brings back at least "
-        f"{math.ceil(needed * times):,} times it{beside}"
-    )
