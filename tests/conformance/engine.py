@@ -13,12 +13,15 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from confide.engine import Engine, Exact
+from confide.engine.protocol import Counts
 from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind
+from confide.query.grid import EvenGrid
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Bound
 from tests.engine.reference import Reference
@@ -394,6 +397,49 @@ def neighbours_differ_by_no_more_than_the_sensitivity(kind: EngineKind) -> None:
             assert not pairs(world, seed, 10, create=kind.create).violations
 
 
+def windows_show_the_ranks_in_them(kind: EngineKind) -> None:
+    """However few of the values are read: inside of a window ranks are exact, outside of it the side is."""
+    policy = policy_of(
+        {"t": {"columns": {"g": {"values": ["a", "b", "c"], "nulls": True}, "x": {"range": [-3_000, 60_000]}}}}
+    )
+    random = Random(8)
+    rows = {
+        "g": random.choices(["a", "b", None, "other"], weights=(5, 3, 2, 1), k=3_000),
+        "x": [random.choice([None, 70_000, -9_999, 41, random.randrange(60_000)]) for _ in range(3_000)],
+    }
+
+    def windows(count: int) -> tuple[int, int]:
+        return count // 2 - 25, count // 2 + 30
+
+    def far(count: int) -> tuple[int, int]:
+        return 9 * count // 10, 9 * count // 10 + 3
+
+    with opened(kind, policy, {"t": pa.table(rows)}) as engine:
+        for text in ("SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", "SELECT MEDIAN(x) AS m FROM t"):
+            summary = bind(text, policy, engine).summary
+            for grid in (None, EvenGrid(-3_000, 60_000, 7)):
+                asked = replace(summary, tallies=tuple(replace(tally, grid=grid) for tally in summary.tallies))
+                whole = engine.evaluate(asked, CHARGE, SECRET).tallies[0]
+                found = engine.evaluate(asked, CHARGE, SECRET, None, {0: [windows, far]}).tallies[0]
+                assert sum(len(values) for values, _ in found) <= sum(len(values) for values, _ in whole)
+                for one, other in zip(whole, found, strict=True):
+                    count = int(one[1].sum())
+                    for window in (windows, far):
+                        assert_seen_alike(one, other, *window(count))
+
+
+def assert_seen_alike(one: Counts, other: Counts, first: int, last: int) -> None:
+    """Two tallies show the same through a window of ranks, at every value."""
+    values = np.unique(np.concatenate([ends + shift for ends in (one[0], other[0]) for shift in (-1, 0, 1)]))
+    shown = []
+    for own, counts in (one, other):
+        upto = np.append(0, np.cumsum(counts))
+        below, atmost = (upto[np.searchsorted(own, values, side=side)] for side in ("left", "right"))
+        low, high = atmost <= first, below >= last
+        shown.append(np.where(low, [-1], np.where(high, [-2], below * 2**31 + atmost)))
+    assert np.array_equal(*shown)
+
+
 def tables_of_counts_equal_their_groups(kind: EngineKind) -> None:
     """Sets of keys of every kind, within each other and not; the same bounded rows in all of them."""
     policy = policy_of(
@@ -633,6 +679,7 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     a_unit_of_a_hundred_thousand_rows_is_cut,
     neighbours_differ_by_no_more_than_the_sensitivity,
     a_bound_that_nobody_reaches_changes_nothing,
+    windows_show_the_ranks_in_them,
     tables_of_counts_equal_their_groups,
     rows_are_read_against_a_charge,
     the_version_names_the_data,

@@ -91,7 +91,7 @@ class PlainEngine:
         self.version = self._inner.version
         self._open = True
 
-    def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
+    def evaluate(self, summary: Summary, charge: Charge, secret: bytes, *_: object) -> Exact:
         if not isinstance(charge, Charge):
             raise TypeError("a charge is needed")
         if not self._open:

@@ -65,7 +65,18 @@ class _Fixed:
 
     def lower(self, q, epsilon, miss):
         self.asked.append((q, epsilon, miss))
-        return lambda tally, domain, randomness: self.ends.pop(0)
+        return _End(self.ends)
+
+
+class _End:
+    def __init__(self, ends):
+        self.ends = ends
+
+    def __call__(self, tally, domain, randomness):
+        return self.ends.pop(0)
+
+    def window(self, rows):
+        return None
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ class Watching:
         self.inner, self.spent, self.failure = inner, spent, failure
         self.reads: list[object] = []
 
-    def evaluate(self, summary: Summary, charge: Charge, secret: bytes) -> Exact:
+    def evaluate(self, summary: Summary, charge: Charge, secret: bytes, *more: Any) -> Exact:
         self.reads.append(self.spent())
         if self.failure is not None:
             raise self.failure
-        result: Exact = self.inner.evaluate(summary, charge, secret)
+        result: Exact = self.inner.evaluate(summary, charge, secret, *more)
         return result
 
     def __getattr__(self, name: str) -> Any:

@@ -15,19 +15,30 @@ _PARTS: Final = 4
 """A sum of distances from the lowest value is read in parts of 16 bits, each of which fits 64 bits for 2⁴⁷ rows."""
 
 
-def gridded_rows(rows: str, keys: Sequence[str], grid: Grid) -> str:
-    """SELECT the keys, the point `t` of the cell of each known `x`, and `e`, how far x is above the lowest value."""
+def gridded_rows(rows: str, keys: Sequence[str], grid: Grid, where: str = "x IS NOT NULL") -> str:
+    """SELECT the keys, the point `t` of the cell of each known `x`, and `e`, how far x is above the lowest value.
+
+    On an even grid `t` is the number of the cell instead: see `pointed`.
+    """
     shown = "".join(f"{key}, " for key in keys)
-    known = f"SELECT {shown}x, x - {integer(_origin(grid))} AS d FROM ({rows}) AS {APART} WHERE x IS NOT NULL"
+    known = f"SELECT {shown}x, x - {integer(_origin(grid))} AS d FROM ({rows}) AS {APART} WHERE {where}"
     above = f"x - {integer(grid.low)} AS e"
     if isinstance(grid, EvenGrid):
-        middle = f"{integer(grid.low)} + {cast('d', 'BIGINT')} // {grid.step} * {grid.step} + {grid.step // 2}"
-        point = f"LEAST({middle}, {integer(grid.high)})"
-        return f"SELECT {shown}{cast(point, 'BIGINT')} AS t, {above} FROM ({known}) AS q"
+        return f"SELECT {shown}{cast('d', 'BIGINT')} // {grid.step} AS t, {above} FROM ({known}) AS q"
     moved = f"SELECT {shown}x, d, {_middle(grid)} AS m FROM ({known}) AS q"
     point = case([("d < 0", f"{integer(grid.centre)} - m")], f"{integer(grid.centre)} + m")
     inside = f"GREATEST(LEAST({point}, {integer(grid.high)}), {integer(grid.low)})"
     return f"SELECT {shown}{cast(inside, 'BIGINT')} AS t, {above} FROM ({moved}) AS p"
+
+
+def pointed(columns: Columns, grid: Grid | None) -> Columns:
+    """With points in place of the numbers of an even grid's cells: a number for each cell is less work than for each
+    row.
+    """
+    if not isinstance(grid, EvenGrid):
+        return columns
+    numbers = np.asarray(columns["t"]).astype(np.int64, copy=False)
+    return {**columns, "t": np.minimum(numbers * grid.step + (grid.low + grid.step // 2), grid.high)}
 
 
 def sum_columns() -> list[str]:

@@ -1,6 +1,6 @@
 """What an engine is: it turns a bounded summary into exact integers, against a charge."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -37,6 +37,12 @@ class Exact:
 Keep = Callable[[tuple[NDArray[Any], ...]], NDArray[np.intp]]
 """From the cells of some groups, the places of those to keep."""
 
+Window = Callable[[int], tuple[int, int]]
+"""From the number of rows of a group, ranks r and R: its rows may be anywhere among values y with #{x<=y} <= r, or with
+#{x<y} >= R."""
+Windows = Mapping[int, Sequence[Window]]
+"""For a tally, by its place, all windows that what is made of it looks through; whole if it is not named."""
+
 Facts_co = TypeVar("Facts_co", covariant=True)
 
 
@@ -63,10 +69,13 @@ class Engine(Protocol):
         """Names the state of the data; it changes when the data do."""
         ...
 
-    def evaluate(self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None) -> Exact:
+    def evaluate(
+        self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None, windows: Windows | None = None
+    ) -> Exact:
         """Exact integers of a summary; raises nothing but EngineError once rows are read.
 
-        Of keys of undeclared domain there may be any number: `keep` chooses among some of them at a time.
+        Of keys of undeclared domain there may be any number: `keep` chooses among some of them at a time. Outside of
+        its `windows` a tally may be coarse: rows may have other values, as a window allows.
         """
         ...
 

@@ -6,6 +6,7 @@ from math import prod
 from confide.engine.bounding import Bounded, bounded_once, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
 from confide.engine.row_sql import RowWriter, Storages
+from confide.engine.stretches import Stretch, inside
 from confide.engine.syntax import NARROW, among, case, cast, clamped, constant, integer, name, select
 from confide.policy import Date, Number, Unbounded
 from confide.query.grouping import key_size
@@ -55,27 +56,34 @@ class SummaryWriter:
         return f"SELECT {shown} FROM ({rows}) AS r{self._grouping()}"
 
     def tally_statement(
-        self, tally: Tally, bounding: bool = True, only: Mapping[int, Sequence[str]] | None = None
+        self,
+        tally: Tally,
+        bounding: bool = True,
+        only: Mapping[int, Sequence[str]] | None = None,
+        stretches: Sequence[Stretch] | None = None,
     ) -> str:
         """SELECT key places or values, a value, and how many of the kept rows have it; in order if there are keys.
 
-        `only` lists what some keys may be.
+        `only` lists what some keys may be, `stretches` which values are counted. On an even grid a value is the number
+        of its cell, of which `gridding.pointed` makes a point.
         """
         # In 64 bits whatever it was computed in: arrays of the database know no wider integers.
         value = cast(self._input(Cell("known", tally.subject, tally.where)), "BIGINT")
-        rows = self._kept([("t" if tally.grid is None else "x", value)], bounding)
+        counted = "t" if tally.grid is None else "x"
+        rows = self._kept([(counted, value)], bounding)
+        known = f"{counted} IS NOT NULL" if stretches is None else inside(counted, stretches)
         if tally.grid is not None:
-            rows = gridded_rows(rows, self._aliases, tally.grid)
+            rows = gridded_rows(rows, self._aliases, tally.grid, known)
         grouped = ", ".join([*self._aliases, "t"])
         shown = ", ".join([grouped, "COUNT(*) AS n", *(sum_columns() if tally.sums else ())])
-        known = " WHERE t IS NOT NULL" if tally.grid is None else ""
-        counted = f"SELECT {shown} FROM ({rows}) AS r{known} GROUP BY {grouped}"
+        where = f" WHERE {known}" if tally.grid is None else ""
+        counts = f"SELECT {shown} FROM ({rows}) AS r{where} GROUP BY {grouped}"
         domains = [
             among(f"k{place}", only[place]) if only and place in only else _domain(key, f"k{place}")
             for place, key in enumerate(self._summary.keys)
         ]
         kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
-        return f"{counted}{kept} ORDER BY {grouped}" if self._aliases else counted
+        return f"{counts}{kept} ORDER BY {grouped}" if self._aliases else counts
 
     def cells_statement(self, groups: Sequence[Sequence[int]], bounding: bool) -> str:
         """SELECT the cells `p` that hold rows, of every group of keys (places in the summary's), and their counts `n`.

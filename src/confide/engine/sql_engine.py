@@ -4,22 +4,26 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import TypeVar
 
 from confide.engine.arrange import arrange, arrange_tally
 from confide.engine.choosing import chosen, listed, merged
-from confide.engine.gridding import summed
-from confide.engine.protocol import Exact, Inquiry, Keep, Statements
+from confide.engine.gridding import pointed, summed
+from confide.engine.protocol import Counts, Exact, Inquiry, Keep, Statements, Windows
 from confide.engine.public import infer_column, most_rows
+from confide.engine.refining import refined
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
 from confide.engine.sql import SummaryWriter
+from confide.engine.stretches import Stretch
 from confide.engine.tabulation import tabulated
 from confide.errors import EngineError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
+from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
-from confide.query.tree import Field, Join, Relation, Scan, Summary
+from confide.query.tree import Field, Join, Relation, Scan, Summary, Tally
 from confide.workload.tables import ExactTables
 
 _LOG = logging.getLogger(__name__)
@@ -76,9 +80,13 @@ class SqlEngine(ABC):
 
     # --- private reads ------------------------------------------------------------------------------------------------
 
-    def evaluate(self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None) -> Exact:
-        """Exact integers out: one statement for cells, one per tally. Whatever fails, fails with the same words."""
-        return self._against(charge, lambda: self._exact(summary, secret, keep))
+    def evaluate(
+        self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None, windows: Windows | None = None
+    ) -> Exact:
+        """Exact integers out: one statement for cells, some for each tally. Whatever fails, fails with the same
+        words.
+        """
+        return self._against(charge, lambda: self._exact(summary, secret, keep, windows or {}))
 
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
         """Exact tables of counts, from few statements that several sets of columns share."""
@@ -108,7 +116,7 @@ class SqlEngine(ABC):
         _LOG.error("a statement failed: %s", reason)
         raise EngineError
 
-    def _exact(self, summary: Summary, secret: bytes, keep: Keep | None) -> Exact:
+    def _exact(self, summary: Summary, secret: bytes, keep: Keep | None, windows: Windows) -> Exact:
         writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
         bounding = not self._bounded_anyway(summary)
         only = None
@@ -119,12 +127,19 @@ class SqlEngine(ABC):
         else:
             # Keys of undeclared domain always come with a cell that counts their units.
             exact = arrange(self._rows(writer.statement(bounding)) if summary.cells else [], summary)
-        tallies = []
-        for tally in summary.tallies:
-            columns = self._columns(writer.tally_statement(tally, bounding, only))
+
+        def read(tally: Tally, stretches: Sequence[Stretch] | None) -> tuple[Counts, ...]:
+            columns = pointed(self._columns(writer.tally_statement(tally, bounding, only, stretches)), tally.grid)
             sums = summed(columns, tally.grid) if tally.sums and tally.grid is not None else None
-            tallies.append(arrange_tally(columns, summary, exact.keys, sums))
-        return replace(exact, tallies=tuple(tallies))
+            return arrange_tally(columns, summary, exact.keys, sums)
+
+        groups = prod(key_size(key) or 0 for key in summary.keys) if exact.keys is None else len(exact.keys)
+        # Where units are cut to their bound, that is most of the work: once is enough.
+        tallies = tuple(
+            read(tally, None) if bounding or place not in windows else refined(read, tally, groups, windows[place])
+            for place, tally in enumerate(summary.tallies)
+        )
+        return replace(exact, tallies=tallies)
 
     def _bounded_anyway(self, summary: Summary) -> bool:
         """Whether no unit can have more rows than its bound: then bounding changes nothing and is left out."""

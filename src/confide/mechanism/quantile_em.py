@@ -95,6 +95,9 @@ class FlippedEnd:
         ranks = self._ranks(tally.rows)[segment - gaps] + place + 1
         return int(tally.order_statistics(np.array([ranks]), *domain)[0])
 
+    def window(self, rows: int) -> None:
+        """Every row matters: a candidate is a place among the copies of values that rows take."""
+
     def copies(self, rows: int) -> int:
         return max(rows, 1) if self.setting.neighbours == "replace-one" else COPIES
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Final
 
 import numpy as np
@@ -64,14 +65,15 @@ class Pair:
         return rank_forecast(end.ranks, self.setting, self.expectation, self.q)
 
     def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "ScoredEnd":
-        choices = (scored_end(q, epsilon, miss, self.setting, steepness) for steepness in STEEPNESS)
-        return min(choices, key=lambda end: end.ranks)
+        return _narrowest(q, epsilon, miss, self.setting)
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         return self._ends.measure(tally, randomness)
 
-    def window(self, rows: int) -> Domain | None:
-        return self._ends.window(rows)
+    def window(self, rows: int) -> Domain:
+        window = self._ends.window(rows)
+        assert window is not None  # both ends have one
+        return window
 
     @property
     def _ends(self) -> TwoEnds:
@@ -147,6 +149,12 @@ def tie_segments(tally: Tally, domain: Domain) -> tuple[Integers, Integers, Inte
         sizes[1] = sizes[2] = 0
         upto[0] = cumulative[1]
     return starts, sizes, below, upto
+
+
+@lru_cache(maxsize=1024)
+def _narrowest(q: Fraction, epsilon: Fraction, miss: float, setting: Setting) -> ScoredEnd:
+    choices = (scored_end(q, epsilon, miss, setting, steepness) for steepness in STEEPNESS)
+    return min(choices, key=lambda end: end.ranks)
 
 
 def scored_end(q: Fraction, epsilon: Fraction, miss: float, setting: Setting, steepness: int) -> ScoredEnd:

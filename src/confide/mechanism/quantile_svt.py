@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Final
 
 import numpy as np
@@ -61,8 +62,10 @@ class Walk:
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         return self._ends.measure(tally, randomness)
 
-    def window(self, rows: int) -> Domain | None:
-        return self._ends.window(rows)
+    def window(self, rows: int) -> Domain:
+        window = self._ends.window(rows)
+        assert window is not None  # both ends have one
+        return window
 
     @property
     def _ends(self) -> TwoEnds:
@@ -109,6 +112,7 @@ class WalkedEnd:
         return max(0.5, (self.shift + early - threshold) / self.q.denominator)
 
 
+@lru_cache(maxsize=1024)
 def walked_end(q: Fraction, epsilon: Fraction, neighbours: Neighbours, miss: float) -> WalkedEnd:
     """One that is too high with probability at most `miss`."""
     mechanism = SparseVector(epsilon, *stream_sensitivity(q, neighbours))

@@ -12,7 +12,7 @@ An upper end is a lower end of the mirrored data for the quantile 1 - q, because
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from confide.errors import ParameterError
 from confide.mechanism.randomness import Randomness
@@ -59,16 +59,11 @@ class LowerEnd(Protocol):
 
     def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int: ...
 
+    def window(self, rows: int) -> Domain | None:
+        """Ranks r and R: rows may be anywhere among values y with #{x<=y} <= r, or with #{x<y} >= R, for the same law.
 
-@runtime_checkable
-class WindowedEnd(LowerEnd, Protocol):
-    """One that only looks at ranks, and only between two of them.
-
-    Rows may be anywhere among values y with #{x<=y} <= r, or with #{x<y} >= R, for (r, R) = window(n): its law is the
-    same.
-    """
-
-    def window(self, rows: int) -> Domain: ...
+        None if every row matters where it is.
+        """
 
 
 class EndMaker(Protocol):
@@ -107,10 +102,7 @@ class TwoEnds:
         return self._estimated(*sorted(ends))
 
     def window(self, rows: int) -> Domain | None:
-        """Ranks r and R: rows may be anywhere among values y with #{x<=y} <= r, or with #{x<y} >= R.
-
-        None if every row matters.
-        """
+        """That of both ends together."""
         return _window(*self._made(), rows)
 
     def _made(self) -> tuple[LowerEnd | None, LowerEnd | None]:
@@ -129,15 +121,14 @@ class TwoEnds:
 
 
 def _window(lower: LowerEnd | None, upper: LowerEnd | None, rows: int) -> Domain | None:
-    windows = []
-    if isinstance(lower, WindowedEnd):
-        windows.append(lower.window(rows))
-    if isinstance(upper, WindowedEnd):
-        first, last = upper.window(rows)
-        windows.append((rows - last, rows - first))
-    if len(windows) < (lower is not None) + (upper is not None):
+    windows = [] if lower is None else [lower.window(rows)]
+    if upper is not None:
+        mirrored = upper.window(rows)
+        windows.append(None if mirrored is None else (rows - mirrored[1], rows - mirrored[0]))
+    known = [window for window in windows if window is not None]
+    if len(known) < len(windows):
         return None
-    return min(first for first, _ in windows), max(last for _, last in windows)
+    return min(first for first, _ in known), max(last for _, last in known)
 
 
 def rank_forecast(ranks: float, setting: Setting, expectation: Expectation, q: Fraction) -> Forecast:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from confide.engine.protocol import Keep
+from confide.engine.protocol import Keep, Window, Windows
 from confide.errors import ParameterError
+from confide.mechanism.quantile import window_of
 from confide.privacy.amount import show
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
@@ -15,7 +16,7 @@ from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
-from confide.release.grids import grid_notes, gridded
+from confide.release.grids import few_rows, grid_notes, gridded
 from confide.release.holdings import Holdings, Release
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.statistics import measure_statistic
@@ -80,11 +81,9 @@ def answer_question(
         allocation = allocate(question, ledger.budget, epsilon, confidence, shares, expected)
 
         def release(charge: Charge) -> bytes:
-            if question.threshold is None:
-                exact = holdings.engine.evaluate(question.summary, charge, ledger.secret)
-            else:
-                keep = _keep(question.threshold, allocation, holdings)
-                exact = holdings.engine.evaluate(question.summary, charge, ledger.secret, keep)
+            keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
+            windows = {} if few_rows(question, holdings.policy) else _windows(question, allocation)
+            exact = holdings.engine.evaluate(question.summary, charge, ledger.secret, keep, windows)
             return _release(holdings, question, exact, allocation, epsilon, confidence).to_bytes()
 
         return allocation.loss, release
@@ -97,6 +96,19 @@ def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Kee
     released = allocation.keys
     assert released is not None
     return lambda cells: released.release(_combine(threshold.terms, cells), holdings.randomness).places
+
+
+def _windows(question: Question, allocation: Allocation) -> Windows:
+    """Through which windows of ranks each tally is looked at, of those that are not needed whole."""
+    windows: dict[int, list[Window]] = {}
+    whole = set()
+    for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
+        window = window_of(plan)
+        if window is None:
+            whole.add(statistic.tally)
+        else:
+            windows.setdefault(statistic.tally, []).append(window)
+    return {tally: found for tally, found in windows.items() if tally not in whole}
 
 
 def _release(
