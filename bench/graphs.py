@@ -21,7 +21,7 @@ from confide.mechanism.packing import Packing
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.smooth import Smooth
 from confide.mechanism.truncation import Levels, Race, Truncation
-from confide.release.graph import MOST_NEIGHBOURS, MOST_TRIANGLES
+from confide.release.node_graph import MOST_NEIGHBOURS, MOST_TRIANGLES
 
 DATA = Path(os.environ.get("CONFIDE_DATA", "../shared/data")) / "hepph" / "hepph_undirected.npz"
 RUNS = 100

@@ -1,6 +1,7 @@
 """Graphs from a session: units, rules for odd rows, refusals, and what a neighbour can tell."""
 
 from itertools import combinations
+from math import comb, perm
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from confide.engine.network import network_of
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.sharing import slack
 from confide.mechanism.truncation import Levels
-from confide.release.graph import packed_triangles
+from confide.release.node_graph import packed_triangles
 
 COLUMNS = {"src": {"type": "id"}, "dst": {"type": "id"}, "weight": {"range": [0, 9]}}
 ROW: dict[str, Any] = {
@@ -102,7 +103,12 @@ def test_odd_rows_follow_the_stated_rule_with_nodes_as_units_too():
     pairs = edges(30)
     odd = [*pairs, *pairs[:20], *((b, a) for a, b in pairs[:10]), (5, 5), (None, 3), (3, None)]
     with opened(pairs) as plain, opened(odd) as other:
-        for ask in (lambda graph: graph.triangles(5), lambda graph: graph.edges(5)):
+        for ask in (
+            lambda graph: graph.triangles(5),
+            lambda graph: graph.edges(5),
+            lambda graph: graph.stars(2, 5),
+            lambda graph: graph.degree_histogram(5, 10),
+        ):
             first, second = (ask(session.graph("edge", "src", "dst", unit="node")) for session in (plain, other))
             assert first.to_dicts() == second.to_dicts()
 
@@ -165,6 +171,90 @@ def test_triangles_with_nodes_as_units(mechanism, directed):
         assert row["triangles_low"] <= exact
         assert answer.assumes == {"triangles": "density"}
         assert answer.unit == "node of edge, with all its edges"
+
+
+def star_count(pairs: list[tuple[int, int]], leaves: int, directed: bool) -> int:
+    found = np.bincount([a for a, _ in pairs] if directed else np.array(pairs).ravel()).tolist()
+    return sum((perm if directed else comb)(degree, leaves) for degree in found)
+
+
+@pytest.mark.parametrize("more", [{}, {"mechanism": "r2t"}, {"at_most": 60}], ids=str)
+@pytest.mark.parametrize("directed", [False, True])
+def test_stars_with_nodes_as_units(directed, more):
+    pairs = edges()
+    with opened(pairs) as session:
+        graph = session.graph("edge", "src", "dst", directed=directed, unit="node")
+        for leaves in (2, 3, 6):
+            exact = star_count(pairs, leaves, directed)
+            answer = graph.stars(leaves, 50_000, **more)
+            (row,) = answer.to_dicts()
+            name = f"stars_{leaves}"
+            assert abs(row[name] - exact) <= exact / 4
+            assert row[f"{name}_low"] <= exact <= row[f"{name}_high"]
+            assert answer.unit == "node of edge, with all its edges"
+            if "at_most" in more:
+                assert answer.assumes == {name: "always"}
+                assert "no node keeps more than 60 edges" in str(answer)
+            else:
+                assert answer.assumes == {name: "density"}
+                assert "the upper end assumes that where twice a cut-off" in str(answer)
+                assert answer.values[0].note.endswith("more in edges")
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_histogram_with_nodes_as_units(directed):
+    pairs = edges()
+    found = np.bincount([a for a, _ in pairs] if directed else np.array(pairs).ravel(), minlength=60)
+    exact = np.bincount(np.minimum(found[found > 0], 25), minlength=26)[1:]
+    with opened(pairs) as session:
+        graph = session.graph("edge", "src", "dst", directed=directed, unit="node")
+        for more in ({}, {"at_most": 60}):
+            answer = graph.degree_histogram(20_000, 25, **more)
+            column = answer.values[0]
+            assert np.abs(np.array(column.values) - exact).max() <= 2
+            assert all(low <= n <= high for low, n, high in zip(column.low, exact, column.high, strict=True))
+            assert answer.assumes == {"nodes": "always" if more else "density"}
+        assert "both ends assume" in graph.degree_histogram(20_000, 25).values[0].note
+
+
+def test_a_declared_bound_cuts_what_is_beyond():
+    """A hub of forty keeps five, and so do its forty neighbours one or none."""
+    with opened([(0, other) for other in range(1, 41)]) as session:
+        graph = session.graph("edge", "src", "dst", unit="node")
+        cells = graph.degree_histogram(100_000, 6, at_most=5).values[0].values
+        assert cells == (5, 0, 0, 0, 1, 0)
+        assert graph.stars(2, 100_000, at_most=5).values[0].values == (10,)
+
+
+def test_a_declared_bound_is_another_question_and_narrower():
+    with opened(edges()) as session:
+        graph = session.graph("edge", "src", "dst", unit="node")
+        learnt, declared = graph.stars(2, 1_000), graph.stars(2, 1_000, at_most=64)
+        widths = [answer.values[0].high[0] - answer.values[0].low[0] for answer in (learnt, declared)]
+        assert widths[1] < widths[0]
+        spent = session.budget.spent
+        assert graph.stars(2, 1_000, at_most=64).to_dicts() == declared.to_dicts()
+        assert session.budget.spent == spent
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_key_that_owns_part_of_a_nodes_edges_has_the_noise_for_it(directed):
+    """A person's own rows go, and the node stays with those of others: some chains more than for a whole node."""
+    pairs = edges()
+    halves = []
+    for policy in (ROW, KEY):
+        with opened(pairs, policy) as session:
+            graph = session.graph("edge", "src", "dst", directed=directed, unit="node")
+            column = graph.degree_histogram(100, 5, at_most=40).values[0]
+            halves.append(max(high - value for high, value in zip(column.high, column.values, strict=True)))
+    assert halves[1] == halves[0] if directed else halves[1] > 1.8 * halves[0]
+
+
+def test_stars_of_six_leaves_do_not_overflow_with_nodes_as_units():
+    with opened([(0, other) for other in range(1, 3_001)]) as session:
+        answer = session.graph("edge", "src", "dst", unit="node").stars(6, 20, 0.999999, at_most=2**20)
+        assert answer.values[0].high[0] > 2**100
+        assert session.graph("edge", "src", "dst", unit="node", directed=True).stars(6, 20, mechanism="r2t").to_json()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -233,8 +323,16 @@ def test_public_numbers_of_rows_cost_twice():
         (lambda s: s.graph("edge", "src", "dst").triangles(1, confidence=1), "not between 0 and 1"),
         (lambda s: s.graph("edge", "src", "dst").triangles("1e-4", mechanism="ladder"), "at least 0.001"),
         (lambda s: s.graph("edge", "src", "dst", unit="node").triangles(1, mechanism="ladder"), "auto, truncate, r2t"),
-        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(2, 1), "ask edges"),
-        (lambda s: s.graph("edge", "src", "dst", unit="node").degree_histogram(1, 5), "protect edges"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(1, 1), "ask edges"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(2, 1, mechanism="ladder"), "auto, truncate, r2t"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(3, 1, at_most=2), "from 3 to 1,048,576"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(3, 1, at_most="many"), "as you know without"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").stars(6, "1e-60"), "too small"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").degree_histogram(1, 0), "from 1 to"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").degree_histogram(1, 5, at_most=0), "from 1 to 1,048,576"),
+        (lambda s: s.graph("edge", "src", "dst", unit="node").degree_histogram(1, 5, at_most=True), "from 1 to"),
+        (lambda s: s.graph("edge", "src", "dst").degree_histogram(1, 5, at_most=9), "nodes as the unit"),
+        (lambda s: s.graph("edge", "src", "dst").stars(2, 1, at_most=9), "nodes as the unit"),
     ],
 )
 def test_refused_from_public_facts(ask, words):
@@ -253,6 +351,26 @@ def test_neighbours_see_the_same_status_shape_and_charge(extra):
             graph = session.graph("edge", "src", "dst")
             answers = [graph.triangles(1), graph.stars(3, 1), graph.edges(1), graph.degree_histogram(1, 5)]
             told = [(len(a), a.mechanism, a.unit, a.notes, str(a.cost)) for a in answers]
+            seen.append((told, session.budget.spent))
+    assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize("extra", [[(1, 2)], [(60, n) for n in range(30)], [(None, 1)]])
+@pytest.mark.parametrize("directed", [False, True])
+def test_neighbours_see_the_same_with_nodes_as_units_too(extra, directed):
+    pairs = edges(30)
+    seen = []
+    for world in (pairs, [*pairs, *extra], []):
+        with opened(world) as session:
+            graph = session.graph("edge", "src", "dst", directed=directed, unit="node")
+            answers = [
+                graph.stars(2, 1),
+                graph.stars(3, 1, mechanism="r2t"),
+                graph.stars(3, 1, at_most=8),
+                graph.degree_histogram(1, 5),
+                graph.degree_histogram(1, 5, at_most=8),
+            ]
+            told = [(len(a), a.mechanism, a.assumes, a.unit, a.notes, a.values[0].note, str(a.cost)) for a in answers]
             seen.append((told, session.budget.spent))
     assert seen[0] == seen[1] == seen[2]
 

@@ -1,0 +1,145 @@
+"""One pattern of an edge table, counted, paid for and told: what every answer about a graph goes through."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from confide.errors import ParameterError, QueryError
+from confide.mechanism.law import miss_rate
+from confide.policy import KeyUnit
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+from confide.release.answer import Answer, KeyColumn, ValueColumn
+from confide.release.arguments import confidence_level, exact_epsilon, pure_share
+from confide.release.cost import Cost
+from confide.release.holdings import Holdings, Release
+
+if TYPE_CHECKING:
+    from confide.engine.network import GraphInquiry
+    from confide.engine.protocol import Inquiry
+
+MOST_EDGES: Final = 20_000_000
+"""A larger table, by the size that the policy states, is not taken out of the database as a graph."""
+
+Protected = Literal["edge", "node"]
+Estimate = tuple[int, int, int]
+Measured = tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """A table whose rows are edges, who is protected, and what answers about it are made from."""
+
+    holdings: Holdings
+    table: str
+    source: str
+    target: str
+    directed: bool
+    unit: Protected
+
+    @property
+    def owned(self) -> bool:
+        """Whether the policy's unit is a key, which owns part of the edges of a node."""
+        return isinstance(self.holdings.policy.unit, KeyUnit)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the number of rows is public, so that neighbours replace."""
+        policy = self.holdings.policy
+        owner = policy.unit.table if isinstance(policy.unit, KeyUnit) else self.table
+        return policy.tables[owner].rows == "public"
+
+    @property
+    def protected(self) -> str:
+        if self.unit == "node":
+            return f"node of {self.table}, with all its edges"
+        return f"row of {self.table}: a directed edge" if self.directed else f"row of {self.table}: an undirected edge"
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A pattern's mechanism once its part of ε is known: what it makes of what was read, and what that assumes."""
+
+    mechanism: str
+    count: Callable[[Any], Measured]
+    assumed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What is counted. `counting` is made from ε and a miss rate before anything is charged, so that it may refuse."""
+
+    name: str
+    counting: Callable[[Fraction, float], Counting]
+    more: str = ""
+    keys: KeyColumn | None = None
+    reading: "Callable[[GraphInquiry], Inquiry[Any]] | None" = None
+    """What is read in place of the whole graph."""
+    notes: tuple[str, ...] = ()
+
+
+def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object) -> Answer:
+    """The answer, against one charge; the same again is free."""
+    holdings = edges.holdings
+    size = holdings.policy.tables[edges.table].size
+    if pattern.reading is None and size is not None and size > MOST_EDGES:
+        raise QueryError(
+            f"{edges.table} has about {size:,} rows, as the policy says, and patterns are counted in graphs of up "
+            f"to {MOST_EDGES:,} edges; ask edges() or degree_histogram() with edges as the unit"
+        )
+    exact, level = exact_epsilon(epsilon), confidence_level(confidence)
+    loss, share = pure_share(holdings.ledger.budget, exact)
+    if edges.replaced:
+        share /= 2  # a row that is replaced is one that goes and one that comes
+    counting = pattern.counting(share, miss_rate(level))
+    what = (pattern.name, pattern.more, edges.table, edges.source, edges.target, str(edges.directed), edges.unit)
+    key = holdings.key("graph", *what, counting.mechanism, str(exact), repr(level))
+
+    def prepare() -> tuple[PrivacyLoss, Release]:
+        def release(charge: Charge) -> bytes:
+            from confide.engine.network import GraphInquiry  # noqa: PLC0415  heavy, and loaded when used
+
+            columns = holdings.policy.tables[edges.table].columns
+            graph = GraphInquiry(edges.table, columns[edges.source], columns[edges.target], edges.directed)
+            inquiry: Inquiry[Any] = graph if pattern.reading is None else pattern.reading(graph)
+            results = counting.count(holdings.engine.inquire(inquiry, charge))
+            return _answer(edges, pattern, counting, results, Cost.of(exact, loss), level).to_bytes()
+
+        return loss, release
+
+    purpose = f"graph: {pattern.name} of {edges.table}({edges.source}, {edges.target}) {pattern.more}".strip()
+    return Answer.from_bytes(holdings.once(key, purpose, prepare))
+
+
+def _answer(
+    edges: EdgeTable, pattern: Pattern, counting: Counting, results: Measured, cost: Cost, confidence: float
+) -> Answer:
+    values, low, high = zip(*results, strict=True)
+    assumes = "density" if counting.assumed else "always"
+    column = ValueColumn(pattern.name, "integer", values, low, high, counting.mechanism, assumes, counting.assumed)
+    odd = "self-loops and edges with an unknown end are left out; rows that say the same edge count once"
+    return Answer(
+        columns=(column,) if pattern.keys is None else (pattern.keys, column),
+        confidence=confidence,
+        cost=cost,
+        unit=edges.protected,
+        neighbours="replace-one" if edges.replaced else "add-remove",
+        question=f"{pattern.name} of {edges.table}",
+        notes=(odd, *pattern.notes),
+        test_noise=not edges.holdings.randomness.kernel,
+    )
+
+
+def inside(value: int, half: int) -> Estimate:
+    """A count is not negative."""
+    return max(value, 0), max(value - half, 0), max(value + half, 0)
+
+
+def named(mechanism: object, known: tuple[str, ...]) -> str:
+    """A mechanism that there is; `auto` is the first."""
+    if mechanism == "auto":
+        return known[0]
+    if mechanism not in known:
+        raise ParameterError(f"there is no mechanism {mechanism!r} for this; there are auto, {', '.join(known)}")
+    return str(mechanism)
