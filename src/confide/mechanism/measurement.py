@@ -53,7 +53,7 @@ def added(values: AnyIntegers, shift: AnyIntegers | int) -> AnyIntegers:
         if not np.any(((values ^ total) & (other ^ total)) < 0):
             return total
     wide: AnyIntegers = values.astype(object) + other.astype(object)
-    limit = 2**63
-    if all(-limit <= number < limit for number in wide.flat):
+    try:
         return wide.astype(np.int64)
-    return wide
+    except OverflowError:
+        return wide

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 KeyType = Literal["text", "integer", "number", "boolean", "date"]
 _FORMAT = 1
+_PLAIN = frozenset((int, str, bool, type(None)))
+"""Types that are kept as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ def _names(column: ValueColumn) -> tuple[str, str, str]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(part) for part in value]
+        return list(value) if _PLAIN.issuperset(map(type, value)) else [_plain(part) for part in value]
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
