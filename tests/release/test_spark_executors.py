@@ -3,6 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
@@ -13,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
+from confide.engine import Engine
 from confide.errors import ConfideError, EngineError, SourceError
+from confide.policy import Policy
 from tests.spark import MISSING, has_java
 
 FILES, ROWS = 60, 4_000
@@ -107,6 +110,25 @@ def _obey(line: Connection, policy: dict[str, Any], ledger: str) -> None:
                 line.send(str(error))
 
 
+def _end_what_takes_too_long(line: Connection, address: str, folder: Path) -> None:
+    """The shared check, on joins whose tasks do not see that they are cancelled."""
+    from confide.engine.spark_session import find_spark  # noqa: PLC0415  heavy
+    from tests.conformance import engine as conformance  # noqa: PLC0415
+    from tests.conformance.test_spark_engine import kind_with  # noqa: PLC0415
+    from tests.engine.spark_tables import create_engine  # noqa: PLC0415
+
+    spark = find_spark(address)
+
+    def limited(policy: Policy, tables: Any, seconds: float) -> Engine:
+        engine = create_engine(spark, folder, policy, tables)
+        conformance.ask(engine, policy, "SELECT COUNT(*) AS n FROM person")  # executors are there from now on
+        engine._session.limit_seconds = SHORT + seconds
+        return engine
+
+    kind = replace(kind_with(spark, folder, {}), create_limited=limited)
+    line.send(repr(conformance.failure(lambda: conformance.a_statement_that_takes_too_long_is_ended(kind))))
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from tests.spark_cluster import spark_cluster  # noqa: PLC0415  needs Spark
@@ -115,10 +137,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield started
 
 
-@pytest.fixture
-def analyst(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Analyst]:
+@pytest.fixture(autouse=True)
+def _settings(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.setenv("SPARK_CONF_DIR", str(cluster.configuration))
+
+
+@pytest.fixture
+def analyst(cluster: Any, tmp_path: Path) -> Iterator[Analyst]:
     (tmp_path / "t").mkdir()
     rows = pa.table({"g": ["a", "b"] * (ROWS // 2), "x": [place % 10 for place in range(ROWS)]})
     for number in range(FILES):
@@ -178,3 +204,17 @@ def test_executors_that_are_killed(cluster: Any, analyst: Analyst) -> None:
     assert analyst.tell("open") is None
     assert analyst.ask(40_000) == RIGHT
     assert analyst.tell("spent") == 90_000
+
+
+def test_a_task_that_does_not_see_its_end_goes_with_its_executor(cluster: Any, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    received, sent = context.Pipe(duplex=False)
+    process = context.Process(target=_end_what_takes_too_long, args=(sent, cluster.address, tmp_path))
+    process.start()
+    sent.close()
+    try:
+        assert received.poll(500), "nothing is said any more"
+        assert received.recv() == "None"
+    finally:
+        process.kill()
+        process.join()
