@@ -141,6 +141,8 @@ def graphs(create: Create) -> None:
                 graph.stars(3, 1),
                 graph.degree_histogram(1, 20),
                 session.graph("edge", "src", "dst", unit="node").edges(1),
+                session.graph("edge", "src", "dst", unit="node").stars(2, 1, at_most=4),
+                session.graph("edge", "src", "dst", unit="node", directed=True).degree_histogram(1, 5, at_most=4),
                 directed.triangles(2, mechanism="smooth"),
                 directed.stars(2, 2),
             )
@@ -227,7 +229,10 @@ def history(create: Create) -> None:
 def _patterns(table: str, directed: bool) -> Call:
     def call(session: Session) -> object:
         graph = session.graph(table, "k", "j", directed=directed)
-        answers = graph.triangles(9), graph.edges(9), graph.degree_histogram(9, 4)
+        nodes = session.graph(table, "k", "j", directed=directed, unit="node")
+        # Which edges are cut follows from the order of the nodes, which must be the same everywhere.
+        cut = nodes.degree_histogram(9, 4, at_most=2)
+        answers = graph.triangles(9), graph.edges(9), graph.degree_histogram(9, 4), cut
         return [answer.to_dicts() for answer in answers]
 
     return call
