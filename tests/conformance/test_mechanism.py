@@ -1,5 +1,6 @@
 """The mechanisms against the conformance suite, and the suite against mechanisms that are known to be broken."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -10,12 +11,16 @@ from confide.mechanism import (
     DiscreteGaussian,
     DiscreteLaplace,
     KernelRandomness,
+    Measurement,
+    Mechanism,
     TestRandomness,
     exact,
     gaussian,
     key_threshold,
     laplace,
 )
+from confide.mechanism.handful import _laplace as handful_laplace
+from confide.mechanism.sampler import FEW
 from confide.privacy.loss import ZCDP, ApproxDP, PureDP
 from tests.conformance.audit import audit, clopper_pearson, excess
 from tests.conformance.mechanism import check_loss_exactly, check_mechanism
@@ -42,6 +47,53 @@ RIGHT = [
 @pytest.mark.parametrize(("mechanism", "neighbours"), RIGHT, ids=str)
 def test_mechanisms_conform(mechanism, neighbours):
     check_mechanism(mechanism, neighbours)
+
+
+@dataclass(frozen=True)
+class Handfuls:
+    """A mechanism that is asked for a few runs at a time, as a question asks it: few numbers have their own sampler."""
+
+    mechanism: Mechanism
+
+    @property
+    def name(self):
+        return self.mechanism.name
+
+    @property
+    def loss(self):
+        return self.mechanism.loss
+
+    def measure(self, exact, randomness):
+        parts = np.array_split(exact, -(-exact.size // FEW))
+        measured = [self.mechanism.measure(part, randomness) for part in parts]
+        return Measurement(np.concatenate([part.values for part in measured]), measured[0].law)
+
+
+@pytest.mark.parametrize(("mechanism", "neighbours"), [RIGHT[0], RIGHT[4], RIGHT[5], RIGHT[8]], ids=str)
+def test_mechanisms_conform_by_handfuls(mechanism, neighbours):
+    check_mechanism(Handfuls(mechanism), neighbours[:1], samples=100_000)
+
+
+def _zero_twice(magnitudes, randomness):
+    negative = np.frombuffer(randomness.bytes(len(magnitudes)), dtype=np.uint8) % 2 == 1
+    return np.where(negative, -magnitudes, magnitudes)
+
+
+@pytest.mark.parametrize(
+    ("part", "broken", "mechanism"),
+    [
+        ("signed", _zero_twice, laplace(1, Fraction(1))),
+        ("signed", lambda magnitudes, _: magnitudes, laplace(1, Fraction(1))),
+        ("LN_2", 0.6, laplace(1, Fraction(1, 10))),
+        ("_kept", lambda rates, *_: np.ones(len(rates), dtype=bool), gaussian(1, Fraction(1, 50))),
+        ("_laplace", lambda scale, *rest: handful_laplace(2 * scale, *rest), gaussian(1, Fraction(1, 50))),
+    ],
+    ids=["zero twice", "one sign", "a wrong logarithm", "nothing rejected", "a proposal that the rate is not for"],
+)
+def test_broken_handfuls_are_caught(part, broken, mechanism, monkeypatch):
+    monkeypatch.setattr(f"confide.mechanism.handful.{part}", broken)
+    with pytest.raises(AssertionError, match="does not follow"):
+        check_mechanism(Handfuls(mechanism), ONE[:1], samples=100_000)
 
 
 @pytest.mark.parametrize(("mutant", "reason"), ONE_NUMBER, ids=lambda value: getattr(value, "name", ""))
@@ -153,3 +205,4 @@ def test_excess_of_each_loss():
 @pytest.mark.parametrize(("mechanism", "neighbours"), RIGHT, ids=str)
 def test_audit_mechanisms_conform_on_a_million_runs_a_side(mechanism, neighbours):
     check_mechanism(mechanism, neighbours, samples=1_000_000, source=lambda _: KernelRandomness(), alarm=1e-7)
+    check_mechanism(Handfuls(mechanism), neighbours, samples=1_000_000, source=lambda _: KernelRandomness(), alarm=1e-7)
