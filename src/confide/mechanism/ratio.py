@@ -13,9 +13,9 @@ satisfies 2b >= floor(2d). Move it down by r = d - c rounded to an integer: it t
 |Y| rounded up serves, with ½ added, for all smaller |m|.
 
 Only the steps that released numbers reach are tabulated. Bounding X and Y one by one gives a wider q, in closed form,
-and so a wider set; beyond its furthest end no m is in the narrower set either. Steps that are left out change nothing
-up to there but that a step may not borrow the width of a later one, so q is never below that of the whole table, which
-does not depend on the noise.
+and so a wider set; beyond its furthest end no m is in the narrower set either. So the noise has a say in which bound is
+used at an m, but it chooses among a few fixed numbers, each of which |X - mY| exceeds no more often than is allowed;
+the least of them is such a number too, and whenever m is left out, |X - mY| exceeds that one.
 """
 
 import math
