@@ -3,6 +3,7 @@
 The session is a copy, with settings of its own: nobody else's tables, views and settings are touched.
 """
 
+import atexit
 import logging
 import os
 import shutil
@@ -261,6 +262,7 @@ def _impatient(spark: Any) -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415  heavy
 
     spark.client.set_retry_policies([DefaultPolicy(max_retries=8, max_backoff=5_000)])
+    atexit.unregister(spark.client._on_exit)  # it clears what we never use there, and a process would end late
     return spark
 
 
