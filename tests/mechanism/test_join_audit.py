@@ -6,13 +6,14 @@
 import math
 from fractions import Fraction
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from confide.engine.network import network_of, triangle_facts
 from confide.engine.triangle import alike, triangle_sets
-from confide.mechanism import TestRandomness
+from confide.mechanism import TestRandomness, truncation
 from confide.mechanism.ladder import Ladder
 from confide.mechanism.packing import Packing
 from confide.mechanism.pattern import TriangleRungs
@@ -106,6 +107,68 @@ def triangles(growing=True):
     return (*sampled(release, *worlds), ladder.loss)
 
 
+def shared(levels):
+    """A unit comes that has a hundred times more rows than any level, each shared with two others who have no more."""
+    rows = 100 * levels.edges[-1]
+    members = np.array([[0, 1 + 2 * n, 2 + 2 * n] for n in range(rows)])
+    return [0] * len(levels.edges), Packing(members, np.ones(rows, dtype=np.int64)).totals(levels.edges)
+
+
+def alone(levels):
+    """The same with rows of its own."""
+    return [clipped_totals(values, (1,), levels.edges) for values in ((0,), (levels.edges[-1],))]
+
+
+def rim(levels):
+    """The hub of a wheel: with it go all triangles, far more than the level."""
+    spokes = 40 * levels.edges[-1]
+    wheel = [(0, n) for n in range(1, spokes + 1)] + [(n, n % spokes + 1) for n in range(1, spokes + 1)]
+    ends = {"a": np.array([a for a, _ in wheel]), "b": np.array([b for _, b in wheel])}
+    network = network_of(ends, directed=False)
+    return [0] * len(levels.edges), Packing(*triangle_sets(network), alike(network)).totals(levels.edges)
+
+
+def transcript(kind, levels, worlds):
+    """All that is noised on the way, of which an answer shows the best: the numbers that ε is shared among.
+
+    Each in thousandths of its scale, so that all count alike when they are added up.
+    """
+    mechanism, noised = kind(levels, ONE, 0.1), truncation._noised
+
+    def release(totals, source):
+        seen = []
+
+        def noting(additive, total, randomness):
+            value = noised(additive, total, randomness)
+            seen.append(round(1000 * value / additive.law.scale))
+            return value
+
+        with patch.object(truncation, "_noised", noting):
+            mechanism.measure(totals, source)
+        return seen
+
+    return (*sampled(release, *worlds(levels)), mechanism.loss)
+
+
+class Halved(Levels):
+    """Half of the noise."""
+
+    def sensitivity(self, level):
+        return -(-super().sensitivity(level) // 2)
+
+
+SUBSTANTIAL = {
+    "r2t, one owner": (Race, Levels, 64, 1, alone),
+    "r2t, three owners": (Race, Levels, 64, 3, shared),
+    "r2t, triangles of nodes": (Race, Levels, 16, 3, rim),
+    "truncate, three owners": (Truncation, Levels, 64, 3, shared),
+}
+
+
+def audited(kind, made, level, owners, worlds):
+    return audit(*transcript(kind, made(level, owners, smallest=level), worlds))
+
+
 AUDITS = {
     "residual: noise from a smooth bound": lambda: smooth(SmoothVector(ONE, 2)),
     "elastic with a δ": lambda: smooth(SmoothLaplace(ONE, Fraction(1, 10**4), 2)),
@@ -147,3 +210,14 @@ def test_an_audit_finds_nothing(name):
 def test_an_audit_catches_mutants(name):
     first, second, loss = MUTANTS[name]()
     assert audit(first, second, loss).violated
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", SUBSTANTIAL)
+def test_an_audit_of_all_that_is_noised_sees_much_of_epsilon_and_catches_half_of_the_noise(name):
+    """One declared level, a unit that changes it by nearly all it may, and no noise left unseen."""
+    kind, made, *rest = SUBSTANTIAL[name]
+    finding = audited(kind, made, *rest)
+    assert not finding.violated
+    assert finding.epsilon > 0.4
+    assert audited(kind, Halved, *rest).violated
