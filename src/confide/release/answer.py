@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from confide.release import chart, rendering
@@ -197,7 +198,9 @@ def _names(column: ValueColumn) -> tuple[str, str, str]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return list(value) if _PLAIN.issuperset(map(type, value)) else [_plain(part) for part in value]
+        kinds = set(map(type, value))
+        as_they_are = kinds <= _PLAIN or (kinds == {float} and all(map(isfinite, value)))
+        return list(value) if as_they_are else [_plain(part) for part in value]
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
@@ -211,7 +214,7 @@ def _restored(name: str, fields: dict[str, Any]) -> Any:
         return value
     if fields["type"] == "date":
         return tuple(None if part is None else date.fromisoformat(part) for part in value)
-    if "low" in fields:
+    if "low" in fields and str in set(map(type, value)):
         return tuple(float(part) if isinstance(part, str) else part for part in value)
     return tuple(value)
 

@@ -4,7 +4,7 @@ Everything that is paid for goes through `once`: charge before read, and the ans
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from typing import Final
@@ -31,10 +31,14 @@ class Holdings:
     ledger: Ledger
     randomness: Randomness
     analyst: str = ""
+    _facts: str = field(init=False, repr=False)  # a policy does not change, and every key names its facts
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_facts", self.policy.facts_fingerprint)
 
     def key(self, kind: str, *parts: str) -> str:
         """The same request on the same data with the same parameters by the same analyst has the same key."""
-        whole = (kind, self.policy.facts_fingerprint, self.engine.version, self.analyst, *parts)
+        whole = (kind, self._facts, self.engine.version, self.analyst, *parts)
         return sha256("\x1f".join(whole).encode()).hexdigest()
 
     def once(self, key: str, purpose: str, prepare: Callable[[], tuple[PrivacyLoss, Release]]) -> bytes:
