@@ -10,7 +10,8 @@ from confide.mechanism import Randomness, TestRandomness
 from confide.privacy.charge import Charge
 from confide.query.conjunction import bind_conjunction
 from confide.query.tree import Cell, Summary
-from confide.release.joins import BY_ROW, JoinRequest, request_join, sensitivity, totals
+from confide.release.join_answer import sensitivity, totals
+from confide.release.join_request import BY_ROW, JoinRequest, request_join
 
 
 @dataclass

@@ -13,7 +13,8 @@ from confide.mechanism.truncation import Levels
 from confide.privacy.loss import PureDP
 from confide.query.conjunction import bind_conjunction
 from confide.query.tree import Cell, Summary
-from confide.release.joins import request_join, sensitivity, totals
+from confide.release.join_answer import sensitivity, totals
+from confide.release.join_request import request_join
 from tests.release.test_joins import KEY, ROW, key_data, row_data
 
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.audit) for seed in (0, 2, 3, 4, 5))]

@@ -9,7 +9,7 @@ from confide.query.conjunction import Conjunction
 from confide.query.question import Estimated, ValueColumn
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
-from confide.release.joins import BY_ROW, Bounds, request_join
+from confide.release.join_request import BY_ROW, Bounds, request_join
 from confide.release.plan import Plan, PlannedColumn
 
 TYPICAL: Final = 100
@@ -42,7 +42,8 @@ def plan_join(
         if request.mechanism in BY_ROW:
             half, assumes = request.smooth(place).expected_half_width(changed, request.misses[place]), "always"
         else:
-            half, assumes = request.cut(place).expected_half_width(changed), "density"
+            cut = request.cut(place)
+            half, assumes = cut.expected_half_width(changed), "density" if cut.condition else "always"
         columns.append(PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes))
     if any(isinstance(column, ValueColumn) and not isinstance(column.value, Estimated) for column in question.columns):
         notes.append("shown are the sums that are measured; what is computed from them follows from their intervals")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import EngineError, ParameterError
+from confide.errors import ParameterError
 from confide.mechanism.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
 from confide.mechanism.truncation import Change, Levels, Race, Truncation
 from confide.release.answer import KeyColumn
 from confide.release.graph_pattern import Counting, EdgeTable, Measured, Pattern, inside, named
+from confide.release.packed import packed_totals
 
 if TYPE_CHECKING:
     from confide.engine.network import Network
@@ -88,7 +89,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
 def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
     """How many edges are left when no node keeps more than each level: maximum flows."""
     ends = np.column_stack([network.source, network.target])
-    return _packed(ends, np.ones(len(ends), dtype=np.int64), None, levels)
+    return packed_totals(ends, np.ones(len(ends), dtype=np.int64), levels)
 
 
 def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
@@ -96,7 +97,7 @@ def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
     from confide.engine.triangle import alike, triangle_sets  # noqa: PLC0415  loaded when used
 
     members, weights = triangle_sets(network)
-    return _packed(members, weights, alike(network), levels)
+    return packed_totals(members, weights, levels, alike(network))
 
 
 def _packed_pattern(edges: EdgeTable, pattern: str, levels: Levels, packed: Packed, name: str) -> Pattern:
@@ -110,19 +111,6 @@ def _packed_pattern(edges: EdgeTable, pattern: str, levels: Levels, packed: Pack
         return Counting(name, count, _upper(chosen.condition))
 
     return Pattern(pattern, counting)
-
-
-def _packed(
-    members: NDArray[np.int64], weights: NDArray[np.int64], kinds: NDArray[np.int64] | None, levels: Sequence[int]
-) -> list[int]:
-    from confide.mechanism.curved import UncertifiedError  # noqa: PLC0415  loaded when used
-    from confide.mechanism.packing import Packing  # noqa: PLC0415
-
-    try:
-        return Packing(members, weights, kinds).totals(levels)
-    except UncertifiedError:
-        pass
-    raise EngineError
 
 
 def _kind(name: str) -> type[Race] | type[Truncation]:

@@ -9,7 +9,7 @@ from confide.query.conjunction import Conjunction
 from confide.query.view import View, expanded, with_bounds
 from confide.release.arguments import exact_bounds
 from confide.release.holdings import Holdings
-from confide.release.joins import join_instead, sampled, wants_join
+from confide.release.join_request import join_instead, sampled, wants_join
 
 _MOST_REMEMBERED = 100
 

@@ -17,8 +17,9 @@ from confide.release.arguments import confidence_level, exact_bounds, exact_epsi
 from confide.release.asking import answer_question, plan_question
 from confide.release.cost import BudgetState, budget_state
 from confide.release.holdings import Holdings
+from confide.release.join_answer import answer_join
 from confide.release.join_plan import plan_join
-from confide.release.joins import answer_join, request_join
+from confide.release.join_request import request_join
 from confide.release.plan import Plan, Within
 from confide.release.questions import Questions
 from confide.release.views import DeclaredView, open_view

@@ -1,0 +1,194 @@
+"""Questions over joins that one unit may change in any number of rows: which mechanism, with what part of ε each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, floor, prod
+from typing import Final
+
+from confide.errors import ParameterError, QueryError
+from confide.mechanism.law import miss_rate
+from confide.mechanism.smooth_laplace import SmoothLaplace
+from confide.mechanism.smooth_vector import SmoothVector
+from confide.mechanism.truncation import Levels, Race, Truncation
+from confide.policy import KeyUnit, Policy
+from confide.privacy.loss import ZCDP, PureDP
+from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
+from confide.query.grid import LARGEST_SUMMARY
+from confide.query.grouping import key_size
+from confide.query.parse import parse
+from confide.query.question import all_values
+from confide.query.weight import Weight
+from confide.release.allocation import explicit_delta
+from confide.release.arguments import confidence_level, exact_epsilon, pure_share
+from confide.release.evaluation import needed_confidences
+from confide.release.holdings import Holdings
+
+BY_ROW: Final = ("residual", "elastic")
+BY_UNIT: Final = ("truncate", "r2t")
+POWERS: Final = 64  # of two, by which the contributions of units are summed in each group
+LARGEST_CONTRIBUTION: Final = 2**20
+"""How many joined rows one unit may have at most, where the caller says nothing else; more are cut."""
+
+Bounds = Mapping[str, tuple[Fraction, Fraction]]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """One question over a join, with everything that decides its cost and its mechanism: public facts only."""
+
+    question: Conjunction
+    mechanism: str
+    epsilon: Fraction
+    confidence: float
+    misses: tuple[float, ...]
+    """For each weight how often its interval may miss, so that every column holds with the confidence."""
+    shares: tuple[Fraction, ...]
+    """Of ε, for each weight."""
+    deltas: tuple[Fraction, ...]
+    """Of δ, for each weight; 0 where its mechanism needs none."""
+    largest: tuple[int, ...]
+    """Of each weight, the most that one unit adds, in whole grains."""
+    loss: PureDP | ZCDP
+
+    @property
+    def groups(self) -> int:
+        return prod(key_size(key) or 1 for key in self.question.keys)
+
+    def smooth(self, place: int) -> SmoothVector | SmoothLaplace:
+        """Elastic sensitivity is FLEX's, (ε, δ) and all, where there is a δ."""
+        if self.deltas[place]:
+            return SmoothLaplace(self.shares[place], self.deltas[place], self.groups)
+        return SmoothVector(self.shares[place], self.groups)
+
+    @property
+    def owners(self) -> int:
+        """How many units a joined row may have."""
+        return len(distinct_owners(self.question))
+
+    def cut(self, place: int) -> Race | Truncation:
+        """One group's mechanism: a unit may be in all groups, so each has its part of ε."""
+        epsilon = self.shares[place] / self.groups
+        kind = Race if self.mechanism == "r2t" else Truncation
+        return kind(Levels(self.largest[place], self.owners), epsilon, self.misses[place])
+
+
+def sampled(policy: Policy) -> str:
+    """The mechanism behind `sample`: a keyed hash keeps at most the declared rows of each unit, then integer noise."""
+    if not isinstance(policy.unit, KeyUnit):
+        raise QueryError(
+            "the mechanism sample keeps some rows of each unit, and under `unit: row` each unit has one; "
+            f"there are auto, {', '.join(BY_ROW)}"
+        )
+    return "laplace"
+
+
+def wants_join(sql: object, policy: Policy, mechanism: object, dialect: str) -> bool:
+    """Whether a mechanism that is asked for bounds nothing beforehand: then the question is one over a join."""
+    if not isinstance(sql, str) or mechanism not in (*BY_ROW, *BY_UNIT):
+        return False
+    return mechanism != "r2t" or (isinstance(policy.unit, KeyUnit) and private_tables(parse(sql, dialect), policy) > 1)
+
+
+def join_instead(
+    holdings: Holdings, sql: object, dialect: str, mechanism: object, refusal: QueryError | None
+) -> Conjunction:
+    """The question as one over a join; if it is none, the refusal that it had without."""
+    policy = holdings.policy
+    if refusal is None:
+        return bind_conjunction(str(sql), policy, holdings.engine, dialect)
+    if not isinstance(sql, str) or mechanism not in ("auto", *BY_ROW, *BY_UNIT):
+        raise refusal
+    try:
+        several = private_tables(parse(sql, dialect), policy) > 1 or mechanism in BY_UNIT
+    except QueryError:
+        raise refusal from None
+    if not several:
+        raise refusal
+    by_key = isinstance(policy.unit, KeyUnit)
+    try:
+        question = bind_conjunction(sql, policy, holdings.engine, dialect)
+    except QueryError as other:
+        raise (refusal if by_key and mechanism == "auto" else other) from None
+    if by_key and mechanism == "auto":
+        # Declared bounds make no assumption, what is learnt does: it is for the analyst to choose that.
+        raise QueryError(f"{refusal}; or ask with mechanism='truncate', which learns how much one unit changes")
+    return question
+
+
+def request_join(
+    holdings: Holdings,
+    question: Conjunction,
+    epsilon: object,
+    confidence: object,
+    mechanism: object,
+    split: Mapping[str, Fraction],
+    bounds: Bounds,
+) -> JoinRequest:
+    exact, level = exact_epsilon(epsilon), confidence_level(confidence)
+    name = _chosen(holdings.policy, mechanism)
+    names = [weight.name for weight in question.weights]
+    for what, given in (("split", split), ("bounds", bounds)):
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ParameterError(f"{what} names {', '.join(unknown)}, but what is added up is {', '.join(names)}")
+    budget = holdings.ledger.budget
+    loss, share = pure_share(budget, exact)
+    delta = Fraction(0)
+    if name == "elastic" and isinstance(loss, ZCDP):
+        delta = explicit_delta(budget, loss)
+        loss = ZCDP(loss.rho, delta)
+    if question.neighbours == "replace-one":
+        share /= 2  # a unit that is replaced is one that goes and one that comes
+        delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
+    parts = [split.get(weight, Fraction(1)) for weight in names]
+    shares, deltas = (tuple(whole * part / sum(parts) for part in parts) for whole in (share, delta))
+    levels = needed_confidences(all_values(question), level)
+    misses = tuple(miss_rate(levels[place]) for place in range(len(names)))
+    if name in BY_UNIT:
+        groups = prod(key_size(key) or 1 for key in question.keys)
+        if groups * POWERS > LARGEST_SUMMARY:
+            raise QueryError(
+                f"sums by powers of two in {groups:,} groups would be more than the {LARGEST_SUMMARY:,} rows that a "
+                "summary may have; use fewer groups, or wider bins"
+            )
+        largest = tuple(_largest(weight, bounds.get(weight.name)) for weight in question.weights)
+    elif bounds:
+        raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
+    else:
+        largest = (0,) * len(names)
+    request = JoinRequest(question, name, exact, level, misses, shares, deltas, largest, loss)
+    for place in range(len(names)):
+        _ = request.smooth(place) if name in BY_ROW else request.cut(place)
+    return request
+
+
+def _chosen(policy: Policy, mechanism: object) -> str:
+    by_key = isinstance(policy.unit, KeyUnit)
+    known = BY_UNIT if by_key else BY_ROW
+    if mechanism == "auto":
+        return known[0]
+    if mechanism not in known:
+        what = f"the policy protects {policy.unit}" if by_key else "the policy protects single rows (`unit: row`)"
+        raise QueryError(
+            f"a join of private tables has no mechanism {mechanism!r} here: {what}, so there are auto, "
+            f"{', '.join(known)}"
+        )
+    return str(mechanism)
+
+
+def _largest(weight: Weight, bound: tuple[Fraction, Fraction] | None) -> int:
+    if weight.span.low < 0:
+        raise QueryError(
+            f"{weight.name} adds up numbers that may be negative, and a unit's part is cut from above only; "
+            f"ask SUM(GREATEST(x, 0)) and SUM(GREATEST(-x, 0)) apart"
+        )
+    if bound is None:
+        return LARGEST_CONTRIBUTION * max(1, weight.span.high)
+    low, high = bound
+    largest = floor(high / weight.grain)
+    if low != 0 or not 1 <= largest <= 2**58:
+        raise ParameterError(
+            f"bounds[{weight.name!r}] must be [0, most], what one unit adds at most, from its grain on"
+        )
+    return largest
