@@ -33,6 +33,7 @@ LONG = {
     "a_unit_of_a_hundred_thousand_rows_is_cut",
     "units_are_bounded_each_for_itself",
     "filters_come_before_the_bound_and_joins_too",
+    "windows_show_the_ranks_in_them",
 }
 """Too long for an ordinary run, where each statement takes Spark a quarter of a second."""
 

@@ -228,6 +228,49 @@ def test_what_is_read_twice_must_not_change_in_between(spark: Any, folder: Path)
     engine.close()
 
 
+@pytest.mark.parametrize("kind", ["files", "files that change", "a view"])
+def test_quantiles_are_read_in_passes_over_files_that_stay(spark: Any, folder: Path, kind: str) -> None:
+    """Rows that change within cells of the first pass leave no other trace; a view may read otherwise each time."""
+    from confide.engine.spark_engine import SparkEngine  # noqa: PLC0415  needs Spark
+    from confide.engine.spark_schema import Place  # noqa: PLC0415
+    from confide.query import bind  # noqa: PLC0415
+    from tests.engine.worlds import CHARGE, SECRET  # noqa: PLC0415
+
+    def write(shift: int) -> None:
+        pq.write_table(pa.table({"x": [142 * place + shift for place in range(100)] * 5}), folder / "t.parquet")
+
+    write(5)
+    spark.read.parquet(str(folder / "t.parquet")).createOrReplaceTempView("seen")
+    place = Place("seen", files=False) if kind == "a view" else Place(str(folder / "t.parquet"), files=True)
+    tables = {"t": {"columns": {"x": {"range": [0, 20_000]}}}}
+    policy = Policy.parse({"budget": {"epsilon": 1}, "unit": "row", "tables": tables})
+    engine = SparkEngine(policy, {"t": place}, spark)
+    read, statements = engine._columns, []
+
+    def watched(statement: str) -> Any:
+        found = read(statement)
+        statements.append(statement)
+        if kind == "files that change":
+            write(6)
+        return found
+
+    engine._columns = watched  # type: ignore[method-assign]
+    try:
+        summary = bind("SELECT MEDIAN(x) AS m FROM t", policy, engine).summary
+        windows = {0: [lambda count: (count // 2 - 20, count // 2 + 20)]}
+        if kind == "files that change":
+            with pytest.raises(EngineError):
+                engine.evaluate(summary, CHARGE, SECRET, None, windows)
+            return
+        ((values, counts),) = engine.evaluate(summary, CHARGE, SECRET, None, windows).tallies[0]
+        assert len(statements) == (1 if kind == "a view" else 2)
+        assert int(counts.sum()) == 500
+        assert {142 * middle + 5 for middle in (48, 49, 50, 51)} <= set(values.tolist())
+    finally:
+        engine.close()
+        spark.catalog.dropTempView("seen")
+
+
 def test_joins_and_graphs_read_as_on_duckdb(spark: Any, tmp_path: Path) -> None:
     """Numbers of rows are given in an order there, and parts that are named are computed more than once."""
     from confide.engine.duckdb_engine import DuckDBEngine  # noqa: PLC0415
