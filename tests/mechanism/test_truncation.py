@@ -6,6 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
 from confide.mechanism.packing import Packing
 from confide.mechanism.truncation import Levels, Race, Truncation, clipped_totals
@@ -84,6 +85,24 @@ def test_the_condition_counts_what_gains_are_counted_in():
     assert alone.endswith("times it")
     assert paired.endswith("more")
     assert three.endswith("more")
+
+
+@pytest.mark.parametrize("kind", [Race, Truncation])
+def test_one_level_is_declared_and_nothing_is_spent_or_assumed_to_learn_it(kind):
+    levels = Levels(64, smallest=64)
+    assert not levels.learnt
+    assert (levels.walk_share, levels.race_share) == (0, 1)
+    mechanism, source = kind(levels, ONE, 0.1), TestRandomness(9)
+    assert mechanism.condition == ""
+    results = [mechanism.measure([500], source) for _ in range(400)]
+    assert sum(result.low <= 500 <= result.high for result in results) >= 330
+    assert {result.level for result in results} == {64}
+
+
+def test_an_epsilon_that_is_too_small_is_refused_before_anything_is_measured():
+    for kind in (Race, Truncation):
+        with pytest.raises(ParameterError, match="too small"):
+            kind(Levels(64), Fraction(1, 10**70), 0.1)
 
 
 def test_no_data_are_data_too():

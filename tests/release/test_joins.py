@@ -361,6 +361,15 @@ def test_what_one_unit_adds_is_cut_where_the_caller_says(keys):
     assert f"{LARGEST_CONTRIBUTION:,g}" in "\n".join(keys.sql(sql, epsilon=500, mechanism="truncate").notes)
 
 
+def test_a_single_level_is_declared_and_assumes_nothing(keys):
+    sql, bounds = "SELECT COUNT(*) AS n FROM p JOIN o ON p.id = o.pid", {"n": [0, 1]}
+    answer = keys.sql(sql, epsilon=500, mechanism="truncate", bounds=bounds)
+    assert answer.assumes == {"n": "always"}
+    assert "cut at n: 1" in "\n".join(answer.notes)
+    assert keys.plan(sql, epsilon=500, mechanism="truncate", bounds=bounds).columns[0].assumes == "always"
+    assert keys.plan(sql, epsilon=500, mechanism="truncate").columns[0].assumes == "density"
+
+
 def test_joins_along_references_stay_as_they_were(keys):
     """Without a mechanism asked for, what was answered by declared bounds is answered by them."""
     answer = keys.sql("SELECT COUNT(*) AS n FROM p JOIN o ON p.id = o.pid", epsilon=1)
