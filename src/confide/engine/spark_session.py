@@ -110,8 +110,10 @@ class OwnSession:
     def _wait(self, worker: threading.Thread) -> bool:
         """Until the work is done or its time is over; whether it was given up before, since no executor was there."""
         begun = seen = time.monotonic()
-        while worker.is_alive() and (left := begun + self.limit_seconds - time.monotonic()) > 0:
+        while (left := begun + self.limit_seconds - time.monotonic()) > 0:
             worker.join(min(left, _LOOK, self.alone_seconds))
+            if not worker.is_alive():
+                break
             if self._has_executors():
                 seen = time.monotonic()
             elif time.monotonic() - seen > self.alone_seconds:
