@@ -129,7 +129,7 @@ def _cut(network: Network) -> None:
             histogram_of(degrees, UP_TO) for edge, degrees in zip(edges, found, strict=True) if edge in levels.edges
         ]
         for epsilon in (1, 8):
-            mechanism = CutHistogram(levels, Fraction(epsilon), MISS)
+            mechanism = CutHistogram(Truncation(levels, Fraction(epsilon), MISS))
             results = [mechanism.measure(counts, kept[: len(counts)], source) for _ in range(RUNS)]
             error = float(np.median([np.abs(values - exact).mean() for values, _ in results]))
             half = float(np.median([width for _, width in results]))

@@ -163,11 +163,11 @@ def test_gains_move_by_what_the_sparse_vector_is_made_for(unit: NodeUnit) -> Non
 
 def test_a_declared_level_takes_nothing_for_learning_and_assumes_nothing():
     levels = Levels(64, smallest=64, change=HistogramChange(WHOLE, 10))
-    mechanism = CutHistogram(levels, ONE, 0.1)
+    mechanism = CutHistogram(Truncation(levels, ONE, 0.1))
     assert levels.edges == (64,)
     assert mechanism.condition == ""
-    assert mechanism._law(0).loss.epsilon == 1
-    learnt = CutHistogram(Levels(2**20, change=HistogramChange(WHOLE, 10)), ONE, 0.1)
+    assert mechanism.cut.noise(0).loss.epsilon == 1
+    learnt = CutHistogram(Truncation(Levels(2**20, change=HistogramChange(WHOLE, 10)), ONE, 0.1))
     assert learnt.condition.endswith("in edges")
     assert learnt.loss.epsilon == 1
 
@@ -200,8 +200,8 @@ def test_stars_of_a_dense_graph_are_covered(kind: Any) -> None:
 
 def test_histograms_of_a_dense_graph_are_covered_cell_by_cell():
     source, target, nodes = crowd()
-    mechanism = CutHistogram(Levels(2**20, change=HistogramChange(WHOLE, 12)), ONE, 0.1)
-    degrees = list(kept_degrees(source, target, nodes, False, mechanism.levels.edges))
+    mechanism = CutHistogram(Truncation(Levels(2**20, change=HistogramChange(WHOLE, 12)), ONE, 0.1))
+    degrees = list(kept_degrees(source, target, nodes, False, mechanism.cut.levels.edges))
     counts, kept = [histogram(found, 12) for found in degrees], [int(found.sum()) // 2 for found in degrees]
     randomness, hits = TestRandomness(4), np.zeros(12)
     for _ in range(100):
@@ -245,7 +245,7 @@ def star_runs(change: Any, kind: Any) -> tuple[Any, Any, Any]:
 
 
 def histogram_runs(change: Any) -> tuple[Any, Any, Any]:
-    mechanism = CutHistogram(Levels(8, smallest=8, change=change), ONE, 0.1)
+    mechanism = CutHistogram(Truncation(Levels(8, smallest=8, change=change), ONE, 0.1))
     randomness = TestRandomness(22)
     sides = []
     for (degrees,) in worst_pair():

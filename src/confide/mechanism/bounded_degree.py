@@ -23,11 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.interval import Assumes
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.tally import Integers
-from confide.mechanism.truncation import Levels
+from confide.mechanism.truncation import Truncation
 from confide.privacy.loss import PureDP
 
 
@@ -126,37 +125,29 @@ class HistogramChange:
 class CutHistogram:
     """Releases how many nodes have each degree in π_θ of a graph, θ learnt by a sparse vector or declared.
 
-    Neighbours: one node comes or goes with all its edges, or those that `levels` was made for. Loss: ε-DP: ⅓ε for θ
-    (nothing if there is one level), the rest for the counts, whose L1 change `HistogramChange` bounds.
+    Neighbours: one node comes or goes with all its edges, or those that the levels of `cut` were made for.
+    Loss: ε-DP, as `Truncation`: ⅓ε for θ, nothing if it is declared, the rest for the counts and their `HistogramChange`.
     Source: Day, Li and Lyu 2016, who choose θ by what it costs and noise cumulative counts; here the counts themselves.
     Interval: of the counts of π_θ always; of those of the graph under `condition`, both ends.
     """
 
-    levels: Levels
-    epsilon: Fraction
-    miss: float
+    cut: Truncation
     name: ClassVar[str] = "truncate"
     assumes: ClassVar[Assumes] = "density"
 
-    def __post_init__(self) -> None:
-        self._law(len(self.levels.edges) - 1)
-
     @property
     def loss(self) -> PureDP:
-        return PureDP(self.epsilon)
+        return self.cut.loss
 
     @property
     def condition(self) -> str:
-        return self.levels.condition(self.epsilon * self.levels.walk_share, self.miss / 4)
+        return self.cut.condition
 
     def measure(
         self, counts: Sequence[Integers], kept: Sequence[int], randomness: Randomness
     ) -> tuple[NDArray[Any], int]:
         """Noised counts, and the half-width of each; `counts` and `kept` edges are those at each level."""
-        level = self.levels.enough(kept, self.epsilon * self.levels.walk_share, randomness)
-        noise = self._law(level)
-        missed = self.miss * 3 / 4 if self.levels.learnt else self.miss
+        level = self.cut.learn(kept, randomness)
+        noise = self.cut.noise(level)
+        missed = self.cut.miss * 3 / 4 if self.cut.levels.learnt else self.cut.miss  # the walk has a quarter
         return noise.measure(counts[level], randomness).values, int(noise.law.half_width(1 - Fraction(missed)))
-
-    def _law(self, level: int) -> Additive:
-        return laplace(self.levels.sensitivity(level), self.epsilon * (1 - self.levels.walk_share))

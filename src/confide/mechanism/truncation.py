@@ -232,9 +232,9 @@ class Race:
 class Truncation:
     """Releases F at one level, learnt by a sparse vector, with noise for that level.
 
-    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε (½ε from three owners on) for the level, the
-    rest for F (after PrivateSQL,
-    Kotsogiannis et al. 2019, who learn a bound on join keys; here on what a unit adds to the answer).
+    Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε (½ε from three owners on) for the level
+    (nothing if there is one only), the rest for F (after PrivateSQL, Kotsogiannis et al. 2019, who learn a bound on
+    join keys; here on what a unit adds to the answer).
     Lower end: valid whatever the data are, since F never exceeds the total. Upper end: under `condition`.
     """
 
@@ -245,7 +245,7 @@ class Truncation:
     assumes: ClassVar[Assumes] = "density"
 
     def __post_init__(self) -> None:
-        self._law(len(self.levels.edges) - 1)
+        self.noise(len(self.levels.edges) - 1)
 
     @property
     def loss(self) -> PureDP:
@@ -257,9 +257,8 @@ class Truncation:
 
     def measure(self, totals: Sequence[int], randomness: Randomness, learnt_by: Sequence[int] | None = None) -> Bounded:
         """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
-        guide = totals if learnt_by is None else learnt_by
-        level = self.levels.enough(guide, self.epsilon * self.levels.walk_share, randomness)
-        law = self._law(level)
+        level = self.learn(totals if learnt_by is None else learnt_by, randomness)
+        law = self.noise(level)
         noised = _noised(law, totals[level], randomness)
         low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
         high = max(low, noised + law.law.upper(1 - self._above))
@@ -267,7 +266,7 @@ class Truncation:
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""
-        law = self._law(self.levels.holding(2 * largest)).law
+        law = self.noise(self.levels.holding(2 * largest)).law
         return (law.upper(1 - Fraction(self.miss / 2)) + law.upper(1 - self._above)) / 2
 
     @property
@@ -275,7 +274,12 @@ class Truncation:
         """How often noise may be beyond the upper end; the walk has the other quarter of the miss rate."""
         return Fraction(self.miss / (4 if self.levels.learnt else 2))
 
-    def _law(self, level: int) -> Additive:
+    def learn(self, totals: Sequence[int], randomness: Randomness) -> int:
+        """The place of the level; costs its part of ε."""
+        return self.levels.enough(totals, self.epsilon * self.levels.walk_share, randomness)
+
+    def noise(self, level: int) -> Additive:
+        """The noise of what is released at a level, for the rest of ε."""
         return laplace(self.levels.sensitivity(level), self.epsilon * (1 - self.levels.walk_share))
 
 

@@ -65,7 +65,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
     levels = _levels(change, at_most, 1, declared=True)
 
     def counting(share: Fraction, miss: float) -> Counting:
-        chosen = CutHistogram(levels, share, miss)
+        chosen = CutHistogram(Truncation(levels, share, miss))
 
         def count(network: "Network") -> Measured:
             from confide.engine.network import histogram_of  # noqa: PLC0415  heavy, and loaded when used
