@@ -126,7 +126,7 @@ class CutHistogram:
     """Releases how many nodes have each degree in π_θ of a graph, θ learnt by a sparse vector or declared.
 
     Neighbours: one node comes or goes with all its edges, or those that the levels of `cut` were made for.
-    Loss: ε-DP, as `Truncation`: ⅓ε for θ, nothing if it is declared, the rest for the counts and their `HistogramChange`.
+    Loss: ε-DP, as `Truncation`: ⅓ε for θ, nothing if declared, the rest for the counts and their `HistogramChange`.
     Source: Day, Li and Lyu 2016, who choose θ by what it costs and noise cumulative counts; here the counts themselves.
     Interval: of the counts of π_θ always; of those of the graph under `condition`, both ends.
     """
