@@ -82,7 +82,7 @@ def answer_question(
 
         def release(charge: Charge) -> bytes:
             keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
-            windows = {} if few_rows(question, holdings.policy) else _windows(question, allocation)
+            windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
             exact = holdings.engine.evaluate(question.summary, charge, ledger.secret, keep, windows)
             return _release(holdings, question, exact, allocation, epsilon, confidence).to_bytes()
 
@@ -98,7 +98,7 @@ def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Kee
     return lambda cells: released.release(_combine(threshold.terms, cells), holdings.randomness).places
 
 
-def _windows(question: Question, allocation: Allocation) -> Windows:
+def rank_windows(question: Question, allocation: Allocation) -> Windows:
     """Through which windows of ranks each tally is looked at, of those that are not needed whole."""
     windows: dict[int, list[Window]] = {}
     whole = set()
