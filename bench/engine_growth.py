@@ -4,8 +4,9 @@ Run as `python -m bench.engine_growth [--millions 1 10] [--engines duckdb postgr
 `--millions 1 10 100` on a machine that has time. The data are one Parquet file, made in a temporary folder and removed;
 PostgreSQL has a copy of it, up to 10 million rows. Every round runs all questions one after the other, and the least
 time of each counts: of the exact summary, which the engine computes, and of the whole answer, in which the charge and
-the noise of 20 medians are a cost that does not grow with rows. Each engine and size is a process of its own, and its peak memory is counted: of DuckDB with the database, which lives in it; of Spark without
-Java and with it. Bars: 2 × the plain question, and 500 MB.
+the noise of 20 medians are a cost that does not grow with rows. Each engine and size is a process of its own, and its
+peak memory is counted: of DuckDB with the database, which lives in it; of Spark without Java and with it. Bars: 2 × the
+plain question, and 500 MB.
 """
 
 import argparse
@@ -148,7 +149,8 @@ def _postgres(place: Path, folder: Path) -> Iterator[tuple[Callable[[], Any], An
         server.run("CREATE UNLOGGED TABLE t (region text, income bigint)", database)
         with server.connect(database) as connection, connection.cursor() as cursor:
             with cursor.copy("COPY t FROM STDIN") as copy:
-                batches = duckdb.connect().execute(f"SELECT region || chr(9) || income FROM '{place}'")
+                reader = duckdb.connect(config={"enable_progress_bar": False})
+                batches = reader.execute(f"SELECT region || chr(9) || income FROM '{place}'")
                 while rows := batches.fetchmany(100_000):
                     copy.write("\n".join(row[0] for row in rows) + "\n")
             connection.execute("VACUUM ANALYZE t")
