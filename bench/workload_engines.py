@@ -150,7 +150,7 @@ def _filter() -> str:
 def _grouping_sets() -> str:
     labels = list(COLUMNS)
     sets = ", ".join(f"({', '.join(labels[column] for column in columns)})" for columns in SETS)
-    shown = ", ".join(labels)
+    shown = ", ".join(labels[column] for column in dict.fromkeys(itertools.chain(*SETS)))  # Spark wants this order
     counted = f"SELECT {shown}, GROUPING_ID({shown}) AS g, COUNT(*) AS n FROM t WHERE {_filter()}"
     return f"{counted} GROUP BY GROUPING SETS ({sets})"
 
