@@ -149,7 +149,8 @@ def _postgres(place: Path, folder: Path) -> Iterator[tuple[Callable[[], Any], An
         server.run("CREATE UNLOGGED TABLE t (region text, income bigint)", database)
         with server.connect(database) as connection, connection.cursor() as cursor:
             with cursor.copy("COPY t FROM STDIN") as copy:
-                reader = duckdb.connect(config={"enable_progress_bar": False})
+                reader = duckdb.connect()
+                reader.execute("SET enable_progress_bar = false")
                 batches = reader.execute(f"SELECT region || chr(9) || income FROM '{place}'")
                 while rows := batches.fetchmany(100_000):
                     copy.write("\n".join(row[0] for row in rows) + "\n")
