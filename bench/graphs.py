@@ -25,7 +25,7 @@ from confide.engine.network import (
 from confide.engine.triangle import alike, triangle_sets
 from confide.mechanism import TestRandomness
 from confide.mechanism.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
-from confide.mechanism.ladder import Ladder
+from confide.mechanism.ladder import Ladder, rung_ends
 from confide.mechanism.packing import Packing
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.smooth import Smooth
@@ -74,9 +74,11 @@ def _pattern(name: str, count: int, rungs: TriangleRungs | StarRungs) -> None:
 def _law_quantile(ladder: Ladder, steps: np.ndarray) -> float:
     """The quantile that runs estimate: that of 100 runs is off by a tenth as chance has it, and so may be a bar."""
     near = steps[: ladder.last_rung]
+    ends = rung_ends(near)
     rate = float(ladder.draw_epsilon / 2)
-    weights = np.concatenate([[1.0], 2.0 * near * np.exp(-rate * np.arange(1, len(near) + 1))])
-    return float(np.interp(1 - MISS, np.cumsum(weights) / weights.sum(), np.concatenate([[0], np.cumsum(near)])))
+    weights = 2.0 * np.diff(ends, prepend=0) * np.exp(-rate * np.arange(len(near)))
+    shares = np.concatenate([[1.0], weights]) / (1 + weights.sum())
+    return float(np.interp(1 - MISS, np.cumsum(shares), np.concatenate([[0], ends])))
 
 
 def _verdict(figure: float, bar: float) -> str:

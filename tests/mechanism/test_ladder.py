@@ -8,7 +8,7 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
-from confide.mechanism.ladder import FEWEST, Ladder, PowerGrowth, SteadyGrowth, log_width
+from confide.mechanism.ladder import FEWEST, Ladder, PowerGrowth, SteadyGrowth, log_width, rung_ends
 from confide.mechanism.pattern import StarRungs, TriangleRungs
 from tests.conformance.audit import audit
 
@@ -38,17 +38,28 @@ def test_no_ladder_of_the_kind_has_a_heavier_tail(growth, epsilon):
     for rungs in kinds:
         weights = rungs * np.exp(-rate * places)
         assert weights[wide:].sum() / weights.sum() <= 0.06 * (1 + 1e-9)
+        assert _beyond(rungs, rungs[:wide].sum(), rate) <= 0.06 * (1 + 1e-9)
+
+
+def _beyond(rungs, width, rate):
+    """The chance of a draw further away than a width, from the law itself."""
+    ends = rung_ends(rungs)
+    begins = np.concatenate([[0], ends[:-1]])
+    weights = np.exp(-rate * np.arange(len(rungs)))
+    outside = (ends - np.clip(width, begins, ends)) @ weights
+    return 2 * outside / (1 + 2 * ((ends - begins) @ weights))
 
 
 def test_the_draw_has_its_law():
     """Rungs by frequency, 20,000 draws; a false alarm once in 10,000 were the seed drawn."""
     ladder, source = Ladder(ONE, 0.1, SteadyGrowth(1)), TestRandomness(4)
     rungs = np.maximum(_rungs(ladder), FEWEST)
-    ends = np.concatenate([[0], np.cumsum(rungs)])
+    ends = rung_ends(rungs)
     drawn = np.array([ladder.select(1_000, rungs, source) for _ in range(6_000)]) - 1_000
     rung = np.searchsorted(ends, np.abs(drawn))
     rate = float(ladder.draw_epsilon / 2)
-    weights = np.concatenate([[1.0], 2 * rungs[:400] * np.exp(-rate * np.arange(1, 401))])
+    weights = 2 * np.diff(ends[:400], prepend=0) * np.exp(-rate * np.arange(400))
+    weights[0] += 1
     expected = weights / weights.sum() * len(drawn)
     observed = np.bincount(rung, minlength=30)[:14]
     statistic = float(((observed - expected[:14]) ** 2 / expected[:14]).sum())
@@ -65,8 +76,21 @@ def test_neighbours_are_not_told_apart_by_more_than_the_loss():
     assert all(abs(first[y] - second[y]) <= 1 for y in range(-200, 400))
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_neighbours_move_a_number_by_one_rung_at_most(seed):
+    """Ladders with any rungs, odd ones among them, and counts as far apart as they allow."""
+    generator = np.random.default_rng(seed)
+    ladder = Ladder(ONE, 0.1, SteadyGrowth(1))
+    here = 1 + np.cumsum(generator.integers(0, 4, ladder.length + 1))
+    there = generator.integers(np.append(1, here[:-2]), here[1:] + 1)
+    there = np.maximum.accumulate(there)
+    count = 100 + int(generator.choice([-1, 1])) * int(min(here[0], there[0]))
+    first, second = _scores(ladder, 100, here[:-1]), _scores(ladder, count, there)
+    assert all(abs(first[y] - second[y]) <= 1 for y in range(-200, 400))
+
+
 def _scores(ladder, count, rungs):
-    ends = np.concatenate([[0], np.cumsum(rungs[: ladder.last_rung])])
+    ends = rung_ends(rungs[: ladder.last_rung])
     return {y: int(np.searchsorted(ends, abs(y - count))) for y in range(-200, 400)}
 
 
