@@ -5,11 +5,19 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.servers import own_postgres_server, postgres_database, postgres_server
 from tests.spark import spark
 
 __all__ = ["own_postgres_server", "postgres_database", "postgres_server", "spark"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Ordinary runs try the same examples every time, so that none fails by chance; audits try new ones."""
+    settings.register_profile("steady", derandomize=True)
+    if config.getoption("markexpr") != "audit":
+        settings.load_profile("steady")
 
 
 @pytest.fixture(autouse=True)
