@@ -1,5 +1,6 @@
 """Graphs of edge tables, against plain counting on every small graph."""
 
+from collections.abc import Mapping
 from itertools import combinations, permutations
 from typing import Any
 
@@ -20,7 +21,7 @@ from confide.engine.network import (
     star_pairs,
     triangle_facts,
 )
-from confide.policy import load
+from confide.policy import Column, load
 from tests.engine.worlds import CHARGE
 
 PAIRS = list(combinations(range(4), 2))
@@ -113,12 +114,7 @@ def test_a_network_is_plain_data():
     assert Network(0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), False).nodes == 0
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
-def test_counts_of_edges_and_degrees_come_from_the_database_as_they_are(directed: bool, kind: Any) -> None:
-    random = np.random.default_rng(5)
-    ends = [[None if end == 9 else int(end) for end in random.integers(0, 30, 200)] for _ in range(2)]
-    frame = pl.DataFrame({"a": ends[0], "b": ends[1]}).with_columns(pl.all().cast(kind))
+def _opened(frame: pl.DataFrame) -> tuple[DuckDBEngine, Mapping[str, Column]]:
     policy = load(
         {
             "confide": 1,
@@ -127,8 +123,16 @@ def test_counts_of_edges_and_degrees_come_from_the_database_as_they_are(directed
             "tables": {"t": {"columns": {"a": {"type": "id"}, "b": {"type": "id"}}}},
         }
     )
-    engine = DuckDBEngine(policy, {"t": frame})
-    columns = policy.tables["t"].columns
+    return DuckDBEngine(policy, {"t": frame}), policy.tables["t"].columns
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
+def test_counts_of_edges_and_degrees_come_from_the_database_as_they_are(directed: bool, kind: Any) -> None:
+    random = np.random.default_rng(5)
+    ends = [[None if end == 9 else int(end) for end in random.integers(0, 30, 200)] for _ in range(2)]
+    frame = pl.DataFrame({"a": ends[0], "b": ends[1]}).with_columns(pl.all().cast(kind))
+    engine, columns = _opened(frame)
     graph = GraphInquiry("t", columns["a"], columns["b"], directed)
     network = engine.inquire(graph, CHARGE)
     assert engine.inquire(EdgeCountInquiry(graph), CHARGE) == len(network.source)
@@ -145,16 +149,7 @@ def test_nodes_are_numbered_in_an_order_that_one_node_more_does_not_change(kind:
     random = np.random.default_rng(6)
     ends = [random.permutation(500)[:300].tolist() for _ in range(2)]
     frame = pl.DataFrame({"a": ends[0], "b": ends[1]}).with_columns(pl.all().cast(kind))
-    policy = load(
-        {
-            "confide": 1,
-            "budget": {"epsilon": 1},
-            "unit": "row",
-            "tables": {"t": {"columns": {"a": {"type": "id"}, "b": {"type": "id"}}}},
-        }
-    )
-    engine = DuckDBEngine(policy, {"t": frame})
-    columns = policy.tables["t"].columns
+    engine, columns = _opened(frame)
     network = engine.inquire(GraphInquiry("t", columns["a"], columns["b"], True), CHARGE)
     kept = frame.filter(pl.col("a") != pl.col("b"))
     labels = sorted({*kept["a"].to_list(), *kept["b"].to_list()})
