@@ -95,7 +95,7 @@ def _released(end, tally, chosen):
         select = staticmethod(chosen.select)
 
     told = type(end)(Told(), end.q, end.miss, end.setting)
-    return told(tally, DOMAIN, TestRandomness(1))
+    return told([tally], DOMAIN, TestRandomness(1))[0]
 
 
 def test_many_ties_are_one_segment():
@@ -104,7 +104,7 @@ def test_many_ties_are_one_segment():
     )
     tally = Tally(np.array([3, 7]), np.array([10**8, 10**8]))
     assert len(end.segments(tally, (0, 9))[0]) < 10_000
-    assert end(tally, (0, 9), TestRandomness(1)) == 3
+    assert end([tally], (0, 9), TestRandomness(1)) == [3]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

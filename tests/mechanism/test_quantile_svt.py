@@ -91,7 +91,7 @@ def test_the_walk_stays_in_the_domain_whatever_happens():
     result = Walk(setting, Fraction(1, 2)).measure(Tally.of([3, 3]), TestRandomness(1))
     assert (result.interval.low, result.estimate, result.interval.high) == (3, 3, 3)
     end = walked_end(Fraction(1), Fraction(100), "replace-one", 0.4)
-    assert end(Tally.of([]), (-7, 7), TestRandomness(1)) == -7
+    assert end([Tally.of([])], (-7, 7), TestRandomness(1)) == [-7]
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 4), Fraction(1, 2), Fraction(1)])

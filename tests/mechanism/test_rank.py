@@ -72,8 +72,8 @@ class _End:
     def __init__(self, ends):
         self.ends = ends
 
-    def __call__(self, tally, domain, randomness):
-        return self.ends.pop(0)
+    def __call__(self, tallies, domain, randomness):
+        return [self.ends.pop(0) for _ in tallies]
 
     def window(self, rows):
         return None
@@ -92,7 +92,7 @@ class _End:
 def test_the_estimate_is_inside_its_interval(ends, estimate, interval):
     setting = Setting((0, 100), Fraction(1), 0.9, "add-remove", rows=2)
     maker = _Fixed(*ends)
-    result = TwoEnds(maker, setting, Fraction(1, 4)).measure(Tally.of([1]), TestRandomness(1))
+    (result,) = TwoEnds(maker, setting, Fraction(1, 4)).measure_each([Tally.of([1])], TestRandomness(1))
     assert (result.interval.low, result.interval.high) == interval
     assert result.estimate == estimate
     assert result.whole == (interval == (0, 100))
@@ -107,7 +107,7 @@ def test_the_estimate_is_inside_its_interval(ends, estimate, interval):
 def test_an_extreme_has_one_end_which_gets_everything(q, interval):
     setting = Setting((0, 100), Fraction(1), 0.9, "add-remove")
     maker = _Fixed(30 if q else -30)
-    result = TwoEnds(maker, setting, Fraction(q)).measure(Tally.of([1]), TestRandomness(1))
+    (result,) = TwoEnds(maker, setting, Fraction(q)).measure_each([Tally.of([1])], TestRandomness(1))
     assert (result.interval.low, result.interval.high) == interval
     assert result.estimate == 30
     assert maker.asked[0][:2] == (1, Fraction(1))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from confide.mechanism import KernelRandomness, TestRandomness
 from confide.mechanism.sparse_vector import (
+    BLOCK,
     SparseVector,
     Stream,
     _chances,
@@ -27,7 +28,8 @@ RUNS = 10_000
 
 
 def _stream(margins, lengths=None):
-    return Stream(np.array(margins), np.array([1] * len(margins) if lengths is None else lengths))
+    lengths = [1] * len(margins) if lengths is None else lengths
+    return Stream(np.array(margins, dtype=np.int64), np.array(lengths, dtype=np.int64))
 
 
 def _scales(mechanism):
@@ -50,6 +52,34 @@ def test_the_first_top_has_its_exact_law(mechanism, margins, lengths):
     expanded = np.repeat(margins, lengths)
     observed = np.bincount(np.where(places < 0, len(expanded), places), minlength=len(expanded) + 1)
     assert fits(observed, output_probabilities(expanded, *_scales(mechanism)))
+
+
+def test_first_tops_of_many_streams_have_their_exact_laws():
+    mechanism, source = SparseVector(Fraction(1), 1, 2), TestRandomness(6)
+    streams = [_stream([-9, -4, -1, 4], [5, 3, 1, 2]), _stream([-3, -1, 2, 5]), _stream([])]
+    places = mechanism.first_of_each(streams * RUNS, source).reshape(RUNS, len(streams))
+    for column, stream in enumerate(streams[:2]):
+        margins = np.repeat(stream.margins, stream.lengths)
+        observed = np.where(places[:, column] < 0, len(margins), places[:, column])
+        law = output_probabilities(margins, *_scales(mechanism))
+        assert fits(np.bincount(observed, minlength=len(margins) + 1), law)
+    assert np.all(places[:, 2] == -1)
+    assert abs(np.corrcoef(places[:, 0], places[:, 1])[0, 1]) < 5 / math.sqrt(RUNS)
+
+
+@pytest.mark.parametrize("sizes", [[3], [BLOCK + 5], [BLOCK - 2, 2, 1, 5], [1, 2 * BLOCK, 1, 0], [0], [0, 0], []])
+def test_streams_are_drawn_for_together_up_to_a_block(sizes):
+    mechanism = SparseVector(Fraction(1000), 1, 2)
+    streams = [_stream([-100] * (size - 1) + [100] * min(size, 1), [2] * size) for size in sizes]
+    expected = [2 * (size - 1) if size else -1 for size in sizes]
+    assert mechanism.first_of_each(streams, TestRandomness(1)).tolist() == expected
+
+
+@given(st.lists(st.integers(-20, 20), max_size=30), st.integers(0, 50))
+def test_one_stream_is_drawn_for_as_before(margins, seed):
+    mechanism, stream = SparseVector(Fraction(1), 1, 2), _stream(margins)
+    both = mechanism.first(stream, TestRandomness(seed)), mechanism.first_of_each([stream], TestRandomness(seed))
+    assert both[0].tolist() == both[1].tolist()
 
 
 def test_several_tops_have_their_exact_law():
@@ -214,3 +244,5 @@ def test_a_stream_must_have_positive_lengths():
         _stream([1, 2], [1, 0])
     with pytest.raises(ValueError, match="several tops"):
         SparseVector(Fraction(1), 1, 2, tops=2).first(_stream([1]), TestRandomness(1))
+    with pytest.raises(ValueError, match="several tops"):
+        SparseVector(Fraction(1), 1, 2, tops=2).first_of_each([_stream([1])], TestRandomness(1))

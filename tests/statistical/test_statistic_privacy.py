@@ -124,7 +124,7 @@ def _by_value(end, tally, segments, places):
     values = []
     for pair in pairs:
         Told.chosen = tuple(int(part) for part in pair)
-        values.append(replace(end, mechanism=told)(tally, DOMAIN, TestRandomness(1)))
+        values.append(replace(end, mechanism=told)([tally], DOMAIN, TestRandomness(1))[0])
     return np.array(values)[inverse.ravel()]
 
 

@@ -1,6 +1,7 @@
 """A quantile and its interval as the confidence-intervals paper builds it from the exponential mechanism (EMCI)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -66,7 +67,10 @@ class FlippedPair:
         return FlippedEnd(Exponential(epsilon, 2 * FLIPPED), q, miss, self.setting)
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
-        return self._ends.measure(tally, randomness)
+        return self.measure_each([tally], randomness)[0]
+
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        return self._ends.measure_each(tallies, randomness)
 
     @property
     def _ends(self) -> TwoEnds:
@@ -82,7 +86,10 @@ class FlippedEnd:
     miss: float
     setting: Setting
 
-    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
+    def __call__(self, tallies: Sequence[Tally], domain: Domain, randomness: Randomness) -> list[int]:
+        return [self._one(tally, domain, randomness) for tally in tallies]
+
+    def _one(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
         values, sizes, exponents = self.segments(tally, domain)
         segments, places = self.mechanism.select(exponents, sizes, randomness)
         segment, place = int(segments[0]), int(places[0])

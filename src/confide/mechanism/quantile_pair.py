@@ -1,6 +1,7 @@
 """A quantile and its interval by two exponential mechanisms, one for each end."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -68,7 +69,10 @@ class Pair:
         return _narrowest(q, epsilon, miss, self.setting)
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
-        return self._ends.measure(tally, randomness)
+        return self.measure_each([tally], randomness)[0]
+
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        return self._ends.measure_each(tallies, randomness)
 
     def window(self, rows: int) -> Domain:
         window = self._ends.window(rows)
@@ -97,7 +101,10 @@ class ScoredEnd:
     most: int  # of an exponent, in the same units
     ranks: float
 
-    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
+    def __call__(self, tallies: Sequence[Tally], domain: Domain, randomness: Randomness) -> list[int]:
+        return [self._one(tally, domain, randomness) for tally in tallies]
+
+    def _one(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
         starts, sizes, exponents = self.segments(tally, domain)
         segments, places = self.mechanism.select(exponents, sizes, randomness)
         return int(starts[segments[0]]) + int(places[0])

@@ -1,6 +1,7 @@
 """A quantile and its interval by noise scaled to its smooth sensitivity (SSCI)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -74,6 +75,9 @@ class SmoothQuantile:
         smooth = Smooth(self.setting.row_epsilon)
         scale = smooth.expected_scale(sensitivity, self.setting.miss)
         return smooth.half_width(scale, self.setting.miss) + scale
+
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        return [self.measure(tally, randomness) for tally in tallies]
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         domain = self.setting.ends

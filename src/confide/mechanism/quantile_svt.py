@@ -1,6 +1,7 @@
 """A quantile and its interval by sparse vectors that walk towards it from both ends of the domain."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -60,7 +61,10 @@ class Walk:
         return walked_end(q, epsilon, self.setting.neighbours, miss)
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
-        return self._ends.measure(tally, randomness)
+        return self.measure_each([tally], randomness)[0]
+
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        return self._ends.measure_each(tallies, randomness)
 
     def window(self, rows: int) -> Domain:
         window = self._ends.window(rows)
@@ -87,10 +91,10 @@ class WalkedEnd:
     least: int
     most: int
 
-    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
-        place = int(self.mechanism.first(self.stream(tally, domain), randomness)[0])
+    def __call__(self, tallies: Sequence[Tally], domain: Domain, randomness: Randomness) -> list[int]:
+        places = self.mechanism.first_of_each([self.stream(tally, domain) for tally in tallies], randomness)
         # Without a stop nothing is known; the lowest value is never too high.
-        return domain[0] + max(place, 0)
+        return [domain[0] + max(place, 0) for place in places.tolist()]
 
     def stream(self, tally: Tally, domain: Domain) -> Stream:
         low, high = domain

@@ -9,6 +9,7 @@ The first of these is at least (p(n-1) + 1)/d. So an end y is too high only if
 An upper end is a lower end of the mirrored data for the quantile 1 - q, because the two order statistics change places.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -55,9 +56,9 @@ def target(q: Fraction, rows: int) -> int:
 
 
 class LowerEnd(Protocol):
-    """A lower end of a quantile of the tally, whose values lie in the domain."""
+    """Lower ends of a quantile, one for each tally, whose values lie in the domain."""
 
-    def __call__(self, tally: Tally, domain: Domain, randomness: Randomness) -> int: ...
+    def __call__(self, tallies: Sequence[Tally], domain: Domain, randomness: Randomness) -> Sequence[int]: ...
 
     def window(self, rows: int) -> Domain | None:
         """Ranks r and R: rows may be anywhere among values y with #{x<=y} <= r, or with #{x<y} >= R, for the same law.
@@ -88,18 +89,18 @@ class TwoEnds:
     def sides(self) -> int:
         return 1 if self.q in (0, 1) else 2
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        """One interval for each tally, with noise of its own."""
         low, high = self.setting.ends
-        clipped = tally.clipped(low, high)
         lower, upper = self._made()
-        window = _window(lower, upper, clipped.rows)
-        if window is not None:
-            clipped = clipped.condensed(*window)
-        ends = (
-            low if lower is None else lower(clipped, (low, high), randomness),
-            high if upper is None else -upper(clipped.mirrored(), (-high, -low), randomness),
-        )
-        return self._estimated(*sorted(ends))
+        cut = [_cut(tally.clipped(low, high), lower, upper) for tally in tallies]
+        lows: Sequence[int] = [low] * len(cut)
+        highs: Sequence[int] = [-high] * len(cut)
+        if lower is not None:
+            lows = lower(cut, (low, high), randomness)
+        if upper is not None:
+            highs = upper([tally.mirrored() for tally in cut], (-high, -low), randomness)
+        return [self._estimated(*sorted((first, -second))) for first, second in zip(lows, highs, strict=True)]
 
     def window(self, rows: int) -> Domain | None:
         """That of both ends together."""
@@ -118,6 +119,12 @@ class TwoEnds:
         if at_low != at_high:
             estimate = high if at_low else low
         return inside(estimate, low, high, self.setting)
+
+
+def _cut(tally: Tally, lower: LowerEnd | None, upper: LowerEnd | None) -> Tally:
+    """With what lies outside of the window in one place on each side."""
+    window = _window(lower, upper, tally.rows)
+    return tally if window is None else tally.condensed(*window)
 
 
 def _window(lower: LowerEnd | None, upper: LowerEnd | None, rows: int) -> Domain | None:

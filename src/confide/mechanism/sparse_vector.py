@@ -9,10 +9,11 @@ decide, with as many bits as it takes. Most runs are decided without their chanc
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +106,17 @@ class SparseVector:
             raise ValueError("the noise of this sparse vector is made for several tops")
         return _first(stream, geometric(self.threshold_scale, count, randomness), self.query_scale, randomness)
 
+    def first_of_each(self, streams: Sequence[Stream], randomness: Randomness) -> Integers:
+        """The same for one run of the mechanism on each stream; short streams are drawn for together."""
+        if self.tops != 1:
+            raise ValueError("the noise of this sparse vector is made for several tops")
+        thresholds, scale = geometric(self.threshold_scale, len(streams), randomness), self.query_scale
+        places = [np.empty(0, dtype=np.int64)]
+        for bunch in _bunches(streams):
+            together = _first_of_each if len(streams[bunch]) > 1 else _first_of_one
+            places.append(together(streams[bunch], thresholds[bunch], scale, randomness))
+        return np.concatenate(places)
+
     def missed_below(self, miss: float) -> int:
         """The smallest t for which a query with margin t is no top with probability at most `miss`: P(z - ν > t)."""
         first, second = float(1 / self.threshold_scale), float(1 / self.query_scale)
@@ -145,6 +157,44 @@ def _scale(sensitivity: int, epsilon: Fraction) -> Fraction:
     return law.scale
 
 
+def _bunches(streams: Sequence[Stream]) -> Iterator[slice]:
+    """Streams in order, as many at a time as have no more runs than a block."""
+    begin = runs = 0
+    for place, stream in enumerate(streams):
+        runs += len(stream.lengths)
+        if place > begin and runs > BLOCK:
+            yield slice(begin, place)
+            begin, runs = place, len(stream.lengths)
+    if begin < len(streams):
+        yield slice(begin, len(streams))
+
+
+def _first_of_one(streams: Sequence[Stream], thresholds: Integers, scale: Fraction, randomness: Randomness) -> Integers:
+    return _first(streams[0], thresholds, scale, randomness)
+
+
+def _first_of_each(
+    streams: Sequence[Stream], thresholds: Integers, scale: Fraction, randomness: Randomness
+) -> Integers:
+    """The place of the first top of each stream, whose threshold has the same place."""
+    sizes = np.array([len(stream.lengths) for stream in streams])
+    lengths = np.concatenate([stream.lengths for stream in streams])
+    gaps = np.repeat(thresholds, sizes) - np.concatenate([stream.margins for stream in streams])
+    begins = np.cumsum(sizes) - sizes
+    filled = sizes > 0
+    cuts = begins[filled]
+    likeliest = _likeliest(np.minimum.reduceat(gaps, cuts), np.maximum.reduceat(lengths, cuts), scale)
+    hits = np.flatnonzero(_has_top(gaps, lengths, np.repeat(likeliest, sizes[filled]), scale, randomness))
+    starts = np.cumsum(lengths) - lengths
+    places = np.full(len(streams), -1, dtype=np.int64)
+    for row, hit in enumerate(np.searchsorted(hits, begins)):
+        if hit < len(hits) and hits[hit] < begins[row] + sizes[row]:
+            run = hits[hit]
+            inside = _place(int(gaps[run]), int(lengths[run]), scale, randomness)
+            places[row] = int(starts[run] - starts[begins[row]]) + inside
+    return places
+
+
 def _first(stream: Stream, thresholds: Integers, scale: Fraction, randomness: Randomness) -> Integers:
     places = np.full(len(thresholds), -1, dtype=np.int64)
     starts = np.cumsum(stream.lengths) - stream.lengths
@@ -156,7 +206,9 @@ def _first(stream: Stream, thresholds: Integers, scale: Fraction, randomness: Ra
         part = slice(begin, begin + width)
         gaps = thresholds[open_runs, np.newaxis] - stream.margins[np.newaxis, part]
         lengths = stream.lengths[part]
-        tops = _has_top(gaps, lengths, scale, randomness)
+        likeliest = _likeliest(gaps.min(axis=1), lengths.max(), scale)
+        both = np.broadcast_to(lengths, gaps.shape).ravel(), np.repeat(likeliest, gaps.shape[1])
+        tops = _has_top(gaps.ravel(), *both, scale, randomness).reshape(gaps.shape)
         found = tops.any(axis=1)
         for row in np.flatnonzero(found):
             run = int(tops[row].argmax())
@@ -166,20 +218,24 @@ def _first(stream: Stream, thresholds: Integers, scale: Fraction, randomness: Ra
     return places
 
 
-def _has_top(gaps: Integers, lengths: Integers, scale: Fraction, randomness: Randomness) -> NDArray[np.bool_]:
-    """For each threshold and each run, whether ν >= gap for some query of the run."""
-    words = randomness.uint64(gaps.size).reshape(gaps.shape)
-    # No run's chance exceeds the longest's at the smallest gap: words beyond that are no tops.
-    likeliest = int(lengths.max()) * np.exp(-np.minimum(np.maximum(gaps.min(axis=1), 0) * float(1 / scale), 750.0))
-    rows, runs = np.nonzero(words <= _word(likeliest + 2 * DOUBT)[:, np.newaxis])
-    excess = _chances(gaps[rows, runs], lengths[runs], scale) - words[rows, runs] * 2.0**-64
+def _likeliest(gaps: Integers, lengths: Any, scale: Fraction) -> NDArray[np.uint64]:
+    """A word that no chance exceeds: no run's chance is above that of the longest at the smallest gap."""
+    return _word(lengths * np.exp(-np.minimum(np.maximum(gaps, 0) * float(1 / scale), 750.0)) + 2 * DOUBT)
+
+
+def _has_top(
+    gaps: Integers, lengths: Integers, likeliest: NDArray[np.uint64], scale: Fraction, randomness: Randomness
+) -> NDArray[np.bool_]:
+    """For each run, whether ν >= gap for some query of it; its word is a top only up to the likeliest."""
+    words = randomness.uint64(len(gaps))
+    runs = np.flatnonzero(words <= likeliest)
+    excess = _chances(gaps[runs], lengths[runs], scale) - words[runs] * 2.0**-64
     hits = excess > 0
-    for place in np.flatnonzero((np.abs(excess) <= DOUBT) & (gaps[rows, runs] > 0)):
-        row, run = rows[place], runs[place]
-        gap, length, word = int(gaps[row, run]), int(lengths[run]), int(words[row, run])
-        hits[place] = _exact_has_top(gap, length, scale, word, randomness)
-    tops = np.zeros(gaps.shape, dtype=bool)
-    tops[rows, runs] = hits
+    for place in np.flatnonzero((np.abs(excess) <= DOUBT) & (gaps[runs] > 0)):
+        run = runs[place]
+        hits[place] = _exact_has_top(int(gaps[run]), int(lengths[run]), scale, int(words[run]), randomness)
+    tops = np.zeros(len(gaps), dtype=bool)
+    tops[runs] = hits
     return tops
 
 

@@ -131,6 +131,9 @@ class StatisticPlan(Protocol):
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated: ...
 
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        """The same for several tallies, each with noise of its own."""
+
 
 def inside(estimate: float, low: float, high: float, setting: Setting, assumes: Assumes = "always") -> Estimated:
     """The estimate and its interval, cut to the domain; the estimate is moved into the interval."""
@@ -166,7 +169,7 @@ def measured(
     plan: StatisticPlan, tallies: Sequence[Tally], confidence: float, randomness: Randomness
 ) -> tuple[Ends, Intervals]:
     """One estimate and one interval for each tally."""
-    results = [plan.measure(tally, randomness) for tally in tallies]
+    results = plan.measure_each(tallies, randomness)
     return (
         array([result.estimate for result in results]),
         Intervals(

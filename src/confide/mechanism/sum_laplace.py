@@ -115,7 +115,7 @@ class FoundRange:
 
     def _locate(self, tally: Tally, domain: Domain, epsilon: Fraction, randomness: Randomness) -> int:
         """A point near the median; how near has no part in the guarantee."""
-        return walked_end(Fraction(1, 2), epsilon, self.setting.neighbours, 0.5)(tally, domain, randomness)
+        return walked_end(Fraction(1, 2), epsilon, self.setting.neighbours, 0.5)([tally], domain, randomness)[0]
 
     def _shares(self, epsilon: Fraction, centred: bool) -> tuple[Fraction, Fraction, Fraction]:
         centre, radius = epsilon * CENTRE_SHARE if centred else Fraction(0), epsilon * RADIUS_SHARE

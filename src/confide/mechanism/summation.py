@@ -1,6 +1,7 @@
 """Sums and means with intervals: what every way to sum has in common, and means as quotients."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, Protocol, runtime_checkable
@@ -124,6 +125,9 @@ class Summed:
                 half_width += count * self.summer.off_centre(self.expectation)
             half_width = min(half_width / rows, (high - low) / 2)
         return Forecast(half_width, basis)
+
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+        return [self.measure(tally, randomness) for tally in tallies]
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         clipped = tally.clipped(*self.setting.ends)

@@ -88,9 +88,13 @@ class Tally:
         end = max(int(np.searchsorted(upto - self.counts, last)), begin)  # from here on #{x<y} >= last
         if begin <= 1 and end >= len(self.values) - 1:
             return self
-        places = np.unique(np.concatenate([[0] if begin else [], np.arange(begin, end), [end]]).astype(np.int64))
-        places = places[places < len(self.values)]
-        return Tally(self.values[places], np.add.reduceat(self.counts, places))
+        parts = [(self.values[begin:end], self.counts[begin:end])]
+        if begin:
+            parts.insert(0, (self.values[:1], upto[begin - 1 : begin]))
+        if end < len(self.values):
+            parts.append((self.values[end : end + 1], upto[-1:] - (upto[end - 1] if end else 0)))
+        values, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Tally(values, counts)
 
     def mirrored(self) -> "Tally":
         """With every value negated. A lower end of the mirrored data is an upper end of the data."""

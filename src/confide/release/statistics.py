@@ -48,7 +48,7 @@ def measure_statistic(
     plan: StatisticPlan, statistic: Statistic, counts: Sequence[Any], randomness: Randomness
 ) -> Estimate:
     """One estimate and interval for each group, in the units of the column."""
-    results = [plan.measure(_tally(parts, statistic), randomness) for parts in counts]
+    results = plan.measure_each([_tally(parts, statistic) for parts in counts], randomness)
     grain = statistic.grain
     ends = [_ends(result, statistic) for result in results]
     parts = [[result.estimate for result in results], [low for low, _ in ends], [high for _, high in ends]]
