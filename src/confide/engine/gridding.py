@@ -10,9 +10,8 @@ from confide.engine.running import Columns
 from confide.engine.syntax import APART, case, cast, integer
 from confide.query.grid import EvenGrid, FloatingGrid, Grid
 
-_PART: Final = 1 << 16
-_PARTS: Final = 4
-"""A sum of distances from the lowest value is read in parts of 16 bits, each of which fits 64 bits for 2⁴⁷ rows."""
+_PART_BITS: Final = 24
+"""A sum of distances from the lowest value is read in parts of 24 bits, each of which fits 64 bits for 2³⁹ rows."""
 
 
 def gridded_rows(rows: str, keys: Sequence[str], grid: Grid, where: str = "x IS NOT NULL") -> str:
@@ -21,7 +20,9 @@ def gridded_rows(rows: str, keys: Sequence[str], grid: Grid, where: str = "x IS 
     On an even grid `t` is the number of the cell instead: see `pointed`.
     """
     shown = "".join(f"{key}, " for key in keys)
-    known = f"SELECT {shown}x, x - {integer(_origin(grid))} AS d FROM ({rows}) AS {APART} WHERE {where}"
+    known = f"SELECT {shown}x, x - {integer(_origin(grid))} AS d FROM ({rows}) AS {APART}"
+    if where:
+        known = f"{known} WHERE {where}"
     above = f"x - {integer(grid.low)} AS e"
     if isinstance(grid, EvenGrid):
         return f"SELECT {shown}{cast('d', 'BIGINT')} // {grid.step} AS t, {above} FROM ({known}) AS q"
@@ -41,17 +42,26 @@ def pointed(columns: Columns, grid: Grid | None) -> Columns:
     return {**columns, "t": np.minimum(numbers * grid.step + (grid.low + grid.step // 2), grid.high)}
 
 
-def sum_columns() -> list[str]:
+def sum_columns(grid: Grid) -> list[str]:
     """What SELECT takes to sum up `e` exactly, in numbers of 64 bits."""
-    parts = ("e" if place == 0 else f"{cast('e', 'BIGINT')} // {_PART**place}" for place in range(_PARTS))
-    return [f"{cast(f'SUM({part} % {_PART})', 'BIGINT')} AS s{place}" for place, part in enumerate(parts)]
+    columns = []
+    for place in range(_parts(grid)):
+        part = "e" if place == 0 else f"{cast('e', 'BIGINT')} // {1 << _PART_BITS * place}"
+        low = part if place == _parts(grid) - 1 else f"{part} % {1 << _PART_BITS}"
+        columns.append(f"{cast(f'SUM({low})', 'BIGINT')} AS s{place}")
+    return columns
 
 
 def summed(columns: Columns, grid: Grid) -> NDArray[Any]:
     """The exact sum of the values of each cell."""
-    above = sum(np.asarray(columns[f"s{place}"]).astype(object) * _PART**place for place in range(_PARTS))
+    parts = (np.asarray(columns[f"s{place}"]).astype(object) << _PART_BITS * place for place in range(_parts(grid)))
+    above = sum(parts)
     result: NDArray[Any] = np.asarray(columns["n"]).astype(object) * grid.low + above
     return result
+
+
+def _parts(grid: Grid) -> int:
+    return max(1, -(-(grid.high - grid.low).bit_length() // _PART_BITS))
 
 
 def _origin(grid: Grid) -> int:

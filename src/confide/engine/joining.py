@@ -150,7 +150,7 @@ class SharesInquiry:
         grid = FloatingGrid(0, min(self.largest, LARGEST), 0, 0)
         named = "".join(f"{key}, " for key in keys)
         points = gridded_rows(f"SELECT {named}w AS x FROM ({sums}) AS s", keys, grid)
-        counted = ", ".join(["COUNT(*) AS n", *sum_columns()])
+        counted = ", ".join(["COUNT(*) AS n", *sum_columns(grid)])
         statement = f"SELECT {named}{counted} FROM ({points}) AS r GROUP BY {named}t"
         return _arranged(_levelled(statements.columns(statement), grid), question, 1)
 

@@ -34,10 +34,10 @@ class ChangedError(Exception):
     """Two passes did not find the same rows."""
 
 
-def refined(read: Read, tally: Tally, groups: int, windows: Sequence[Window]) -> tuple[Counts, ...]:
-    """One tally for each group, coarse outside of its windows."""
-    coarse, *finer = passes(tally, groups)
-    found = read(coarse, None)
+def refined(
+    read: Read, found: tuple[Counts, ...], coarse: Tally, finer: Sequence[Tally], windows: Sequence[Window]
+) -> tuple[Counts, ...]:
+    """One tally for each group, coarse outside of its windows: from what the first pass found, and finer ones."""
     for fine in finer:
         assert isinstance(coarse.grid, EvenGrid)
         parts = [_Cells.of(counts, coarse.grid, windows) for counts in found]

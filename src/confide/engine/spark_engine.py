@@ -4,7 +4,6 @@ A table is a temporary view of a session of our own, over Parquet files or a tab
 listed anew by every question that reads it, once, so that all parts of a question see the same files.
 """
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -37,7 +36,6 @@ _WRONG_FILES: Final = {
     "PATH_NOT_FOUND": "is not there, as Spark sees it; write a full path, or one that starts beside the policy",
     "UNABLE_TO_INFER_SCHEMA": "holds no Parquet files",
 }
-_ORDER = re.compile(r" ORDER BY (\w+(?:, \w+)*)$")
 
 Result = TypeVar("Result")
 
@@ -192,11 +190,7 @@ class SparkEngine(SqlEngine):
         return list(zip(*columns, strict=True))
 
     def _columns(self, statement: str) -> Columns:
-        # Sorted here: Spark reads everything twice to sort it, first to see how values are spread.
-        ordered = _ORDER.search(statement)
-        found = self._fetch(statement if ordered is None else statement[: ordered.start()])
-        if ordered is not None:
-            found = found.sort_by([(label, "ascending") for label in ordered[1].split(", ")])
+        found = self._fetch(statement)
         return {label: _array(column) for label, column in zip(found.column_names, found.columns, strict=True)}
 
     def _batches(self, statement: str) -> Iterator[Rows]:

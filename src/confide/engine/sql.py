@@ -5,9 +5,10 @@ from math import prod
 
 from confide.engine.bounding import Bounded, bounded_once, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
+from confide.engine.placing import place_sql, placed
 from confide.engine.row_sql import RowWriter, Storages
 from confide.engine.stretches import Stretch, inside
-from confide.engine.syntax import NARROW, among, case, cast, clamped, constant, integer, name, select
+from confide.engine.syntax import NARROW, among, case, cast, clamped, integer, name, select
 from confide.policy import Date, Number, Unbounded
 from confide.query.grouping import key_size
 from confide.query.number import unbounded_reading
@@ -61,29 +62,36 @@ class SummaryWriter:
         bounding: bool = True,
         only: Mapping[int, Sequence[str]] | None = None,
         stretches: Sequence[Stretch] | None = None,
+        unknown: bool = False,
     ) -> str:
-        """SELECT key places or values, a value, and how many of the kept rows have it; in order if there are keys.
+        """SELECT key places or values (see `placing`), a value, and how many of the kept rows have it.
 
-        `only` lists what some keys may be, `stretches` which values are counted. On an even grid a value is the number
-        of its cell, of which `gridding.pointed` makes a point.
+        `only` lists what some keys may be, `stretches` which values are counted; with `unknown`, NULL is one as well.
+        On an even grid a value is the number of its cell, of which `gridding.pointed` makes a point.
         """
         # In 64 bits whatever it was computed in: arrays of the database know no wider integers.
         value = cast(self._input(Cell("known", tally.subject, tally.where)), "BIGINT")
         counted = "t" if tally.grid is None else "x"
         rows = self._kept([(counted, value)], bounding)
-        known = f"{counted} IS NOT NULL" if stretches is None else inside(counted, stretches)
+        known = "" if unknown else f"{counted} IS NOT NULL" if stretches is None else inside(counted, stretches)
         if tally.grid is not None:
             rows = gridded_rows(rows, self._aliases, tally.grid, known)
         grouped = ", ".join([*self._aliases, "t"])
-        shown = ", ".join([grouped, "COUNT(*) AS n", *(sum_columns() if tally.sums else ())])
-        where = f" WHERE {known}" if tally.grid is None else ""
+        sums = sum_columns(tally.grid) if tally.sums and tally.grid is not None else []
+        shown = ", ".join([grouped, "COUNT(*) AS n", *sums])
+        where = f" WHERE {known}" if tally.grid is None and known else ""
         counts = f"SELECT {shown} FROM ({rows}) AS r{where} GROUP BY {grouped}"
         domains = [
             among(f"k{place}", only[place]) if only and place in only else _domain(key, f"k{place}")
             for place, key in enumerate(self._summary.keys)
         ]
         kept = f" HAVING {case([('COUNT(*) >= 0', ' AND '.join(domains))], 'FALSE')}" if domains else ""
-        return f"{counts}{kept} ORDER BY {grouped}" if self._aliases else counts
+        keys = list(zip(self._aliases, self._summary.keys, strict=True))
+        if not any(placed(key) for _, key in keys):
+            return f"{counts}{kept}"
+        told = [(alias, place_sql(key, alias) if placed(key) else alias) for alias, key in keys]
+        rest = [(label, label) for label in ("t", "n", *(f"s{place}" for place in range(len(sums))))]
+        return select([*told, *rest], f"({counts}{kept}) AS g")
 
     def cells_statement(self, groups: Sequence[Sequence[int]], bounding: bool) -> str:
         """SELECT the cells `p` that hold rows, of every group of keys (places in the summary's), and their counts `n`.
@@ -91,7 +99,7 @@ class SummaryWriter:
         Cells are numbered group after group, each group's by its keys in turn. One reading of the rows serves them all.
         """
         sizes = [key_size(key) or 0 for key in self._summary.keys]
-        places = [(f"e{place}", _place(key, f"k{place}")) for place, key in enumerate(self._summary.keys)]
+        places = [(f"e{place}", place_sql(key, f"k{place}")) for place, key in enumerate(self._summary.keys)]
         codes, first = [], 0
         for number, group in enumerate(groups):
             inner = "0"
@@ -220,16 +228,6 @@ def _aggregate(cell: Cell, column: str) -> str:
     if cell.kind == "rows":
         return "COUNT(*)" if cell.where == Always(True) else f"COUNT({column})"
     return f"COUNT(DISTINCT {column})" if cell.kind == "distinct" else f"{_FUNCTIONS[cell.kind]}({column})"
-
-
-def _place(key: Key, alias: str) -> str:
-    """The place of a key's value in its domain, as a 64-bit integer; NULL outside of it."""
-    if not isinstance(key, DeclaredKey):
-        return cast(alias, "BIGINT")
-    places = enumerate(key.values)
-    return cast(
-        case((f"{alias} IS NULL" if v is None else f"{alias} = {constant(v)}", f"{p}") for p, v in places), "BIGINT"
-    )
 
 
 def _domain(key: Key, alias: str) -> str:

@@ -3,27 +3,20 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from math import prod
 from typing import TypeVar
 
-from confide.engine.arrange import arrange, arrange_tally
-from confide.engine.choosing import chosen, listed, merged
-from confide.engine.gridding import pointed, summed
-from confide.engine.protocol import Counts, Exact, Inquiry, Keep, Statements, Windows
+from confide.engine.evaluating import Evaluation
+from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
 from confide.engine.public import infer_column, most_rows
-from confide.engine.refining import refined
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
 from confide.engine.sql import SummaryWriter
-from confide.engine.stretches import Stretch
 from confide.engine.tabulation import tabulated
 from confide.errors import EngineError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
-from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
-from confide.query.tree import Field, Join, Relation, Scan, Summary, Tally
+from confide.query.tree import Field, Join, Relation, Scan, Summary
 from confide.workload.tables import ExactTables
 
 _LOG = logging.getLogger(__name__)
@@ -83,9 +76,7 @@ class SqlEngine(ABC):
     def evaluate(
         self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None, windows: Windows | None = None
     ) -> Exact:
-        """Exact integers out: one statement for cells, some for each tally. Whatever fails, fails with the same
-        words.
-        """
+        """Exact integers out. Whatever fails, fails with the same words."""
         return self._against(charge, lambda: self._exact(summary, secret, keep, windows or {}))
 
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
@@ -119,27 +110,7 @@ class SqlEngine(ABC):
     def _exact(self, summary: Summary, secret: bytes, keep: Keep | None, windows: Windows) -> Exact:
         writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
         bounding = not self._bounded_anyway(summary)
-        only = None
-        if keep is not None and summary.open_keys:
-            batches = self._batches(writer.statement(bounding))
-            exact = merged([chosen(arrange(rows, summary), keep) for rows in batches], summary)
-            only = listed(exact, summary)
-        else:
-            # Keys of undeclared domain always come with a cell that counts their units.
-            exact = arrange(self._rows(writer.statement(bounding)) if summary.cells else [], summary)
-
-        def read(tally: Tally, stretches: Sequence[Stretch] | None) -> tuple[Counts, ...]:
-            columns = pointed(self._columns(writer.tally_statement(tally, bounding, only, stretches)), tally.grid)
-            sums = summed(columns, tally.grid) if tally.sums and tally.grid is not None else None
-            return arrange_tally(columns, summary, exact.keys, sums)
-
-        groups = prod(key_size(key) or 0 for key in summary.keys) if exact.keys is None else len(exact.keys)
-        # Where units are cut to their bound, that is most of the work: once is enough.
-        tallies = tuple(
-            read(tally, None) if bounding or place not in windows else refined(read, tally, groups, windows[place])
-            for place, tally in enumerate(summary.tallies)
-        )
-        return replace(exact, tallies=tallies)
+        return Evaluation(summary, writer, bounding, self._rows, self._columns, self._batches).exact(keep, windows)
 
     def _bounded_anyway(self, summary: Summary) -> bool:
         """Whether no unit can have more rows than its bound: then bounding changes nothing and is left out."""

@@ -52,7 +52,7 @@ def quantile_plan(
 
 def window_of(plan: StatisticPlan) -> Callable[[int], Domain] | None:
     """From a number of rows, the ranks between which the plan looks at values (see `rank`); None if at all of them."""
-    return plan.window if isinstance(plan, Pair | Walk) else None
+    return plan.window() if isinstance(plan, Pair | Walk) else None
 
 
 def quantile_intervals(

@@ -1,7 +1,7 @@
 """A quantile and its interval by two exponential mechanisms, one for each end."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -74,10 +74,9 @@ class Pair:
     def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
         return self._ends.measure_each(tallies, randomness)
 
-    def window(self, rows: int) -> Domain:
-        window = self._ends.window(rows)
-        assert window is not None  # both ends have one
-        return window
+    def window(self) -> Callable[[int], Domain]:
+        """From a number of rows, the ranks between which values are looked at."""
+        return self._ends.window()
 
     @property
     def _ends(self) -> TwoEnds:

@@ -1,7 +1,7 @@
 """A quantile and its interval by sparse vectors that walk towards it from both ends of the domain."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -66,10 +66,9 @@ class Walk:
     def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
         return self._ends.measure_each(tallies, randomness)
 
-    def window(self, rows: int) -> Domain:
-        window = self._ends.window(rows)
-        assert window is not None  # both ends have one
-        return window
+    def window(self) -> Callable[[int], Domain]:
+        """From a number of rows, the ranks between which values are looked at."""
+        return self._ends.window()
 
     @property
     def _ends(self) -> TwoEnds:
@@ -99,10 +98,12 @@ class WalkedEnd:
     def stream(self, tally: Tally, domain: Domain) -> Stream:
         low, high = domain
         margins = self.q.denominator * tally.cumulative() - (target(self.q, tally.rows) - self.shift)
-        lengths = np.diff(np.concatenate([[low], tally.values, [high + 1]]))
-        margins, lengths = np.clip(margins, self.least, self.most)[lengths > 0], lengths[lengths > 0]
-        begins = np.flatnonzero(np.append(True, margins[1:] != margins[:-1]))
-        return Stream(margins[begins], np.add.reduceat(lengths, begins))
+        edges = np.concatenate([[low], tally.values, [high + 1]])
+        # Margins increase, so those that are cut are at both ends: one run each.
+        begin, end = int(np.searchsorted(margins, self.least, side="right")), int(np.searchsorted(margins, self.most))
+        lengths = np.diff(np.concatenate([[low], edges[begin : end + 1], [high + 1]]))
+        cut = np.concatenate([[self.least], margins[begin:end], [self.most]])
+        return Stream(cut[lengths > 0], lengths[lengths > 0])
 
     def window(self, rows: int) -> Domain:
         """Ranks r and R: where #{x<=y} is at most r, or at least R, all margins are cut, whatever the data are."""

@@ -9,7 +9,7 @@ The first of these is at least (p(n-1) + 1)/d. So an end y is too high only if
 An upper end is a lower end of the mirrored data for the quantile 1 - q, because the two order statistics change places.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -102,9 +102,16 @@ class TwoEnds:
             highs = upper([tally.mirrored() for tally in cut], (-high, -low), randomness)
         return [self._estimated(*sorted((first, -second))) for first, second in zip(lows, highs, strict=True)]
 
-    def window(self, rows: int) -> Domain | None:
-        """That of both ends together."""
-        return _window(*self._made(), rows)
+    def window(self) -> Callable[[int], Domain]:
+        """From a number of rows, the window of both ends together, if they have one."""
+        lower, upper = self._made()
+
+        def both(rows: int) -> Domain:
+            window = _window(lower, upper, rows)
+            assert window is not None
+            return window
+
+        return both
 
     def _made(self) -> tuple[LowerEnd | None, LowerEnd | None]:
         """One for the lower end, one for the upper end of mirrored data."""
