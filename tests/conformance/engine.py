@@ -4,7 +4,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from confide.engine import Engine, Exact
 from confide.engine.protocol import Counts
+from confide.engine.telling import teller
 from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind
@@ -428,6 +429,56 @@ def windows_show_the_ranks_in_them(kind: EngineKind) -> None:
                         assert_seen_alike(one, other, *window(count))
 
 
+def a_tally_changes_no_cell_and_no_cell_a_tally(kind: EngineKind) -> None:
+    """Counts and totals that are read together with values are those that are read alone."""
+    wide = 10**15
+    columns = {
+        "g": {"values": ["a", "b", "c"], "nulls": True},
+        "h": {"values": list(range(300))},
+        "x": {"range": [-3_000, 60_000]},
+        "w": {"range": [-wide, wide], "grain": 0.01},
+        "i": {"type": "id"},
+    }
+    policy = policy_of({"t": {"columns": columns, "at_most": {"rows": 2, "groups": 2}}}, unit="t.i")
+    random, size = Random(9), 600
+    rows = {
+        "g": random.choices(["a", "b", None, "other"], weights=(5, 3, 2, 1), k=size),
+        "h": random.choices([7, 8, 299, 300, None], k=size),
+        "x": [random.choice([None, 70_000, -9_999, 41, random.randrange(60_000)]) for _ in range(size)],
+        "w": [random.choice([None, 2.0 * wide, -0.01, random.uniform(-wide, wide)]) for _ in range(size)],
+        "i": [random.randrange(size // 3) for _ in range(size)],
+    }
+    each = "COUNT(*) AS n, COUNT({0}) AS k, SUM({0}) AS s, AVG({0}) AS m, MEDIAN({0}) AS q FROM t"
+    texts = [f"SELECT {each.format(column)}" for column in "xw"]
+    texts += [f"SELECT {key}, {each.format(column)} GROUP BY {key}" for column in "xw" for key in ("g", "h")]
+    texts.append(f"SELECT BIN(x, 9000) AS b, {each.format('x')} WHERE g <> 'a' GROUP BY b")
+    some = "FILTER (WHERE h = 7)"
+    texts.append(f"SELECT g, COUNT(*) AS n, SUM(x) {some} AS s, MEDIAN(x) {some} AS q FROM t GROUP BY g")
+    apart = [f"SELECT g, COUNT(*) AS n, SUM(x) AS s, MEDIAN(x) {some} AS q FROM t GROUP BY g"]
+    apart.append(f"SELECT COUNT(*) {some} AS n, AVG(x) AS m, MEDIAN(x) AS q FROM t")
+    apart.append("SELECT SUM(x) AS s, MEDIAN(w) AS q FROM t")
+    with opened(kind, policy, {"t": pa.table(rows)}) as engine:
+        for text in [*texts, *apart]:
+            bounded = bind(text, policy, engine).summary
+            for summary in (bounded, replace(bounded, bound=None)):
+                alone = engine.evaluate(replace(summary, tallies=()), CHARGE, SECRET)
+                (tally,) = summary.tallies
+                span = tally.subject.span
+                for grid in (None, EvenGrid(span.low, span.high, span.high // 5_000)):
+                    asked = replace(summary, tallies=(replace(tally, grid=grid),))
+                    assert teller(asked) == (None if text in apart else 0)
+                    values = engine.evaluate(replace(asked, cells=()), CHARGE, SECRET)
+                    for windows in ({}, {0: [lambda count: (count // 2 - 9, count // 2 + 9)]}):
+                        both = engine.evaluate(asked, CHARGE, SECRET, None, windows)
+                        assert integers(both) == integers(alone)
+                        if not windows:
+                            assert integers_of(both.tallies) == integers_of(values.tallies)
+
+
+def integers_of(tallies: Sequence[Sequence[Counts]]) -> list[Any]:
+    return [[[part.tolist() for part in counts] for counts in tally] for tally in tallies]
+
+
 def assert_seen_alike(one: Counts, other: Counts, first: int, last: int) -> None:
     """Two tallies show the same through a window of ranks, at every value."""
     values = np.unique(np.concatenate([ends + shift for ends in (one[0], other[0]) for shift in (-1, 0, 1)]))
@@ -680,6 +731,7 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     neighbours_differ_by_no_more_than_the_sensitivity,
     a_bound_that_nobody_reaches_changes_nothing,
     windows_show_the_ranks_in_them,
+    a_tally_changes_no_cell_and_no_cell_a_tally,
     tables_of_counts_equal_their_groups,
     rows_are_read_against_a_charge,
     the_version_names_the_data,

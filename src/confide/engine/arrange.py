@@ -32,7 +32,7 @@ def _declared(rows: Rows, summary: Summary) -> Exact:
             group = group * size + place[value]
         for cell, column in enumerate(values):
             column[group] = row[width + cell] or 0
-    return Exact(tuple(_integers(column) for column in values), None)
+    return Exact(tuple(integers(column) for column in values), None)
 
 
 def _open(rows: Rows, summary: Summary) -> Exact:
@@ -44,7 +44,7 @@ def _open(rows: Rows, summary: Summary) -> Exact:
     ]
     # An order that does not depend on how the database found them.
     order = sorted(range(len(rows)), key=lambda place: tuple(str(value) for value in keys[place]))
-    cells = tuple(_integers([rows[place][width + cell] or 0 for place in order]) for cell in range(len(summary.cells)))
+    cells = tuple(integers([rows[place][width + cell] or 0 for place in order]) for cell in range(len(summary.cells)))
     return Exact(cells, tuple(keys[place] for place in order))
 
 
@@ -73,7 +73,8 @@ def _order(groups: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.i
     return np.lexsort((values, groups))
 
 
-def _integers(values: list[int]) -> Any:
+def integers(values: list[int]) -> Any:
+    """As an array: of Python's integers where 64 bits might not hold their sums."""
     if not values or (min(values) > -(2**62) and max(values) < 2**62):
         return np.array(values, dtype=np.int64)
     return np.array([int(value) for value in values], dtype=np.object_)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.engine.arrange import integers
 from confide.engine.protocol import Counts
 from confide.engine.running import Columns
 from confide.query.tree import Always, Cell, Summary, Tally
@@ -49,7 +50,7 @@ def told(cells: Sequence[Cell], known: Sequence[Counts], unknown: Sequence[Count
     found["rows"] = [own + int(missing[1].sum()) for own, missing in zip(counts, unknown, strict=True)]
     if any(cell.kind == "total" for cell in cells):
         found["total"] = [_total(own) for own in known]
-    return tuple(_integers(found[cell.kind]) for cell in cells)
+    return tuple(integers(found[cell.kind]) for cell in cells)
 
 
 def _total(counts: Counts) -> int:
@@ -60,8 +61,3 @@ def _total(counts: Counts) -> int:
     if largest * int(numbers.sum()) < _NARROW:
         return int(values @ numbers)
     return int(values.astype(object) @ numbers.astype(object))
-
-
-def _integers(values: list[int]) -> NDArray[Any]:
-    narrow = all(-_NARROW < value < _NARROW for value in values)
-    return np.array(values, dtype=np.int64 if narrow else np.object_)
