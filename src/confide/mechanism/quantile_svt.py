@@ -18,8 +18,8 @@ from confide.mechanism.tally import Domain, Neighbours, Tally
 from confide.privacy.conversion import rho_of_pure
 from confide.privacy.loss import ZCDP, PureDP
 
-EARLY: Final = 72  # a margin is cut where a stop has a chance of e^-72: fewer than 2^63 of them come to nothing
-LATE: Final = 32  # and where walking on has one of e^-32
+SURE: Final = 29  # margins are cut where all stops together, or walking on, have a chance of e^-29
+LARGEST: Final = 2**63  # of a domain, in values
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Walk:
         return rank_forecast(end.ranks(values_per_row), self.setting, self.expectation, self.q)
 
     def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "WalkedEnd":
-        return walked_end(q, epsilon, self.setting.neighbours, miss)
+        return walked_end(q, epsilon, self.setting.neighbours, miss, self.setting.size)
 
     def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
         return self.measure_each([tally], randomness)[0]
@@ -118,12 +118,12 @@ class WalkedEnd:
 
 
 @lru_cache(maxsize=1024)
-def walked_end(q: Fraction, epsilon: Fraction, neighbours: Neighbours, miss: float) -> WalkedEnd:
-    """One that is too high with probability at most `miss`."""
+def walked_end(q: Fraction, epsilon: Fraction, neighbours: Neighbours, miss: float, size: int = LARGEST) -> WalkedEnd:
+    """One that is too high with probability at most `miss`, in a domain of so many values."""
     mechanism = SparseVector(epsilon, *stream_sensitivity(q, neighbours))
     shift = mechanism.missed_below(miss)
-    least, most = -math.ceil(EARLY * mechanism.query_scale), shift + math.ceil(LATE * mechanism.threshold_scale)
-    return WalkedEnd(mechanism, q, shift, least, most)
+    least = -math.ceil((SURE + math.log(size)) * float(mechanism.query_scale))
+    return WalkedEnd(mechanism, q, shift, least, shift + math.ceil(SURE * mechanism.threshold_scale))
 
 
 def stream_sensitivity(q: Fraction, neighbours: Neighbours) -> tuple[int, int]:
