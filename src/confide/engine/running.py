@@ -7,6 +7,8 @@ from typing import Any, Final, TypeVar
 import duckdb
 from numpy.typing import NDArray
 
+from confide.engine.workers import dismissed, hired
+
 Rows = list[tuple[Any, ...]]
 Columns = dict[str, NDArray[Any]]
 Result = TypeVar("Result")
@@ -53,17 +55,17 @@ def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], lim
         finally:
             done.set()
 
-    worker = threading.Thread(target=work, name="confide-statement", daemon=True)
+    worker = hired()
     finished = False
     try:
-        worker.start()
+        worker.do(work)
         finished = done.wait(limit_seconds)
     finally:
         if not finished:
-            _stop(connection, worker, done)
+            _stop(connection, done)
+        dismissed(worker)
     if not finished:
         raise TimeLimitError
-    worker.join()
     if errors:
         raise errors[0]
     return results[0]
@@ -91,12 +93,11 @@ def run_batches(
         cursor.close()
 
 
-def _stop(connection: duckdb.DuckDBPyConnection, worker: threading.Thread, done: threading.Event) -> None:
+def _stop(connection: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
     """Interrupt until it has stopped: an interrupt that comes before the statement has begun is forgotten."""
-    while worker.is_alive():
+    while not done.is_set():
         try:
             connection.interrupt()
             done.wait(_PATIENCE)
-            worker.join(_PATIENCE)
         except KeyboardInterrupt:  # a second one, from a hurried hand: it is stopping already
             continue
