@@ -75,6 +75,12 @@ def test_streams_are_drawn_for_together_up_to_a_block(sizes):
     assert mechanism.first_of_each(streams, TestRandomness(1)).tolist() == expected
 
 
+def test_streams_over_the_largest_domain_are_drawn_for_together():
+    mechanism = SparseVector(Fraction(1000), 1, 2)
+    streams = [_stream([-100, 100], [2**62, 2**62 - 1])] * 5
+    assert mechanism.first_of_each(streams, TestRandomness(1)).tolist() == [2**62] * 5
+
+
 @given(st.lists(st.integers(-20, 20), max_size=30), st.integers(0, 50))
 def test_one_stream_is_drawn_for_as_before(margins, seed):
     mechanism, stream = SparseVector(Fraction(1), 1, 2), _stream(margins)

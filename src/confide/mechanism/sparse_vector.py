@@ -185,13 +185,12 @@ def _first_of_each(
     cuts = begins[filled]
     likeliest = _likeliest(np.minimum.reduceat(gaps, cuts), np.maximum.reduceat(lengths, cuts), scale)
     hits = np.flatnonzero(_has_top(gaps, lengths, np.repeat(likeliest, sizes[filled]), scale, randomness))
-    starts = np.cumsum(lengths) - lengths
     places = np.full(len(streams), -1, dtype=np.int64)
     for row, hit in enumerate(np.searchsorted(hits, begins)):
         if hit < len(hits) and hits[hit] < begins[row] + sizes[row]:
             run = hits[hit]
             inside = _place(int(gaps[run]), int(lengths[run]), scale, randomness)
-            places[row] = int(starts[run] - starts[begins[row]]) + inside
+            places[row] = int(lengths[begins[row] : run].sum()) + inside  # within the stream, lest it pass 64 bits
     return places
 
 
