@@ -146,10 +146,7 @@ class PostgresServer:
 
     def kill(self) -> None:
         """kill -9 of every process of the cluster."""
-        self._require_own()
-        for process in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        self._signal_all(signal.SIGKILL)
 
     def pause(self) -> None:
         """Stop every process in its tracks: a server that is there and says nothing."""
@@ -176,7 +173,8 @@ class PostgresServer:
     def _signal_all(self, number: signal.Signals) -> None:
         self._require_own()
         for process in self.processes():
-            os.kill(process, number)
+            with contextlib.suppress(ProcessLookupError):  # ended since it was listed
+                os.kill(process, number)
 
     def _require_own(self) -> None:
         assert not self.shared, "other tests use this cluster: take the fixture own_postgres_server"
