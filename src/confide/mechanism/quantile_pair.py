@@ -104,7 +104,7 @@ class ScoredEnd:
         return [self._one(tally, domain, randomness) for tally in tallies]
 
     def _one(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
-        starts, sizes, exponents = self.segments(tally, domain)
+        starts, sizes, exponents = self.segments(tally.condensed(*self.window(tally.rows)), domain)
         segments, places = self.mechanism.select(exponents, sizes, randomness)
         return int(starts[segments[0]]) + int(places[0])
 

@@ -93,13 +93,13 @@ class TwoEnds:
         """One interval for each tally, with noise of its own."""
         low, high = self.setting.ends
         lower, upper = self._made()
-        cut = [_cut(tally.clipped(low, high), lower, upper) for tally in tallies]
-        lows: Sequence[int] = [low] * len(cut)
-        highs: Sequence[int] = [-high] * len(cut)
+        clipped = [tally.clipped(low, high) for tally in tallies]
+        lows: Sequence[int] = [low] * len(clipped)
+        highs: Sequence[int] = [-high] * len(clipped)
         if lower is not None:
-            lows = lower(cut, (low, high), randomness)
+            lows = lower(clipped, (low, high), randomness)
         if upper is not None:
-            highs = upper([tally.mirrored() for tally in cut], (-high, -low), randomness)
+            highs = upper([tally.mirrored() for tally in clipped], (-high, -low), randomness)
         return [self._estimated(*sorted((first, -second))) for first, second in zip(lows, highs, strict=True)]
 
     def window(self) -> Callable[[int], Domain]:
@@ -126,12 +126,6 @@ class TwoEnds:
         if at_low != at_high:
             estimate = high if at_low else low
         return inside(estimate, low, high, self.setting)
-
-
-def _cut(tally: Tally, lower: LowerEnd | None, upper: LowerEnd | None) -> Tally:
-    """With what lies outside of the window in one place on each side."""
-    window = _window(lower, upper, tally.rows)
-    return tally if window is None else tally.condensed(*window)
 
 
 def _window(lower: LowerEnd | None, upper: LowerEnd | None, rows: int) -> Domain | None:
