@@ -113,8 +113,11 @@ class SparseVector:
         thresholds, scale = geometric(self.threshold_scale, len(streams), randomness), self.query_scale
         places = [np.empty(0, dtype=np.int64)]
         for bunch in _bunches(streams):
-            together = _first_of_each if len(streams[bunch]) > 1 else _first_of_one
-            places.append(together(streams[bunch], thresholds[bunch], scale, randomness))
+            own, drawn = streams[bunch], thresholds[bunch]
+            if len(own) == 1:  # it may be longer than a block
+                places.append(_first(own[0], drawn, scale, randomness))
+            else:
+                places.append(_first_of_each(own, drawn, scale, randomness))
         return np.concatenate(places)
 
     def missed_below(self, miss: float) -> int:
@@ -167,10 +170,6 @@ def _bunches(streams: Sequence[Stream]) -> Iterator[slice]:
             begin, runs = place, len(stream.lengths)
     if begin < len(streams):
         yield slice(begin, len(streams))
-
-
-def _first_of_one(streams: Sequence[Stream], thresholds: Integers, scale: Fraction, randomness: Randomness) -> Integers:
-    return _first(streams[0], thresholds, scale, randomness)
 
 
 def _first_of_each(
