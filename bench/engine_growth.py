@@ -130,14 +130,14 @@ def _sides(engine: str, place: Path) -> Iterator[tuple[Callable[[], Any], Any]]:
 
 @contextmanager
 def _duckdb(place: Path, folder: Path) -> Iterator[tuple[Callable[[], Any], Any]]:
-    with confide.open(_policy({"t": str(place)}), ledger=folder / "ledger") as session:
+    with confide.open(_policy({"t": str(place)}), ledger=folder / "ledger", create=True) as session:
         connection: Any = session._holdings.engine._connection  # type: ignore[attr-defined]
         yield lambda: connection.execute(SQL).fetchall(), session
 
 
 @contextmanager
 def _spark(place: Path, folder: Path) -> Iterator[tuple[Callable[[], Any], Any]]:
-    with confide.open(_policy({"t": f"spark:{place}"}), ledger=folder / "ledger") as session:
+    with confide.open(_policy({"t": f"spark:{place}"}), ledger=folder / "ledger", create=True) as session:
         spark: Any = session._holdings.engine._session.spark  # type: ignore[attr-defined]
         spark.read.parquet(str(place)).createOrReplaceTempView("t")
         yield lambda: spark.sql(SQL).toArrow(), session
@@ -161,7 +161,7 @@ def _postgres(place: Path, folder: Path) -> Iterator[tuple[Callable[[], Any], An
             connection.execute("VACUUM ANALYZE t")
             plain = SQL.replace("MEDIAN(income)", "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY income)")
             connection.execute("SET work_mem = '256MB'")
-            with confide.open(_policy(server.url(database)), ledger=folder / "ledger") as session:
+            with confide.open(_policy(server.url(database)), ledger=folder / "ledger", create=True) as session:
                 yield lambda: connection.execute(plain).fetchall(), session
     finally:
         remove_cluster(server)

@@ -27,7 +27,10 @@ def main() -> None:
         policy: dict[str, Any] = {
             "confide": 1, "source": str(path), "budget": {"epsilon": 1000}, "unit": "row", "tables": tables,
         }  # fmt: skip
-        with confide.open(policy, ledger=Path(name) / "l") as session, duckdb.connect(str(path), read_only=True) as raw:
+        with (
+            confide.open(policy, ledger=Path(name) / "l", create=True) as session,
+            duckdb.connect(str(path), read_only=True) as raw,
+        ):
             for column, (_, factor) in COLUMNS.items():
                 sql = f"SELECT MEDIAN({column}) AS m FROM t"
                 for mechanism in ("auto", "pair", "svt", "smooth"):

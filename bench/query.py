@@ -59,7 +59,7 @@ def best(ask: Callable[[int], object], plain: Callable[[int], object]) -> tuple[
 
 def compare(folder: Path, rows: int) -> None:
     path = make(folder, rows)
-    session = confide.open(policy(path), ledger=folder / f"{rows}.ledger")
+    session = confide.open(policy(path), ledger=folder / f"{rows}.ledger", create=True)
     with duckdb.connect(str(path), read_only=True) as connection:
         for column, factor in (("x", 1.4), ("y", 2.0)):
             sql = f"SELECT g, COUNT(*) AS n, SUM({column}) AS s, AVG({column}) AS a FROM t GROUP BY g"
@@ -85,7 +85,7 @@ def compare(folder: Path, rows: int) -> None:
 def fixed(folder: Path, rows: int = 100_000) -> None:
     """What a question costs beside its statement, which the engine runs in threads of its own."""
     sql = "SELECT g, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a FROM t GROUP BY g"
-    with confide.open(policy(make(folder, rows)), ledger=folder / "fixed.ledger") as session:
+    with confide.open(policy(make(folder, rows)), ledger=folder / "fixed.ledger", create=True) as session:
         times = []
         for run in range(FIXED_RUNS):
             start = time.thread_time()

@@ -74,7 +74,7 @@ def _mst(found: Any, sets: list[tuple[str, ...]]) -> None:
 def _run(found: Any, workload: Workload, epsilon: float) -> tuple[float, float, float]:
     with tempfile.TemporaryDirectory() as folder:
         policy = found.policy({"epsilon": 10, "delta": 1 / len(found.codes) ** 2})
-        with confide.open(policy, found.frame, ledger=Path(folder) / "ledger") as session:
+        with confide.open(policy, found.frame, ledger=Path(folder) / "ledger", create=True) as session:
             start = time.perf_counter()
             twin = session.synthesize(workload, epsilon, columns=found.names)
             seconds = time.perf_counter() - start

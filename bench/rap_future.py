@@ -55,7 +55,7 @@ def _run(found: Adult, interest: Interest, size: int, gamma: float, run: int, pa
     history = padded(history, found.names, pad, 3, 1, generator=generator)
     with tempfile.TemporaryDirectory() as folder:
         budget = {"epsilon": 10, "delta": 1 / len(found.codes) ** 2}
-        with confide.open(found.policy(budget), found.frame, ledger=Path(folder) / "ledger") as session:
+        with confide.open(found.policy(budget), found.frame, ledger=Path(folder) / "ledger", create=True) as session:
             twin = session.synthesize(history, EPSILON, columns=found.names)
     future = drifted(interest, gamma, generator)
     return future_error(twin.relaxed, twin.domain, found.codes, future, 3, 1, count=FUTURE, generator=generator).mean

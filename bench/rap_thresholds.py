@@ -47,7 +47,7 @@ def _run(found: Adult, need: int, run: int) -> tuple[float, float, float]:
     budget = {"epsilon": 10, "delta": 1 / n**2}
     with (
         tempfile.TemporaryDirectory() as folder,
-        confide.open(found.policy(budget), found.frame, ledger=Path(folder) / "ledger") as session,
+        confide.open(found.policy(budget), found.frame, ledger=Path(folder) / "ledger", create=True) as session,
     ):
         twin = session.synthesize(workload, EPSILON, columns=found.names)
     bound = workload.bound(twin.domain)

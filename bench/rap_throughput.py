@@ -30,7 +30,7 @@ def main() -> None:
     workload = _workload(rules, columns)
     with (
         tempfile.TemporaryDirectory() as folder,
-        confide.open(rules, frame, ledger=Path(folder) / "ledger") as session,
+        confide.open(rules, frame, ledger=Path(folder) / "ledger", create=True) as session,
     ):
         start = time.perf_counter()
         twin = session.synthesize(workload, epsilon=0.1)

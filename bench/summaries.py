@@ -51,7 +51,7 @@ def resident() -> float:
 
 def measured(source: Any, sql: str, ledger: str, told: Any) -> None:
     """Peak memory in MB above that of the open session, seconds, and rows of the largest summary."""
-    with confide.open(policy(source), ledger=ledger) as session:
+    with confide.open(policy(source), ledger=ledger, create=True) as session:
         session.sql("SELECT COUNT(*) AS n, MEDIAN(x) FILTER (WHERE x < 2) AS m FROM t", epsilon=1)
         engine: Any = session._holdings.engine
         rows = [0]

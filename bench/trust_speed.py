@@ -72,7 +72,7 @@ def main() -> None:
         print(f"{ROWS:,} rows; milliseconds; the paper's seconds on 1.34 million rows of IPUMS-CPS")
         print(f"  {'':<36}{'exact':>8}{'decision':>10}{'ratio':>7}{'call':>8}{'ratio':>7}   bar 2 x   paper")
         with (
-            confide.open(rules, ledger=folder / "l") as session,
+            confide.open(rules, ledger=folder / "l", create=True) as session,
             session.open_copy(frame) as copy,
             duckdb.connect(str(folder / "private.duckdb"), read_only=True) as raw,
         ):

@@ -67,7 +67,7 @@ def _engine(engine: str, place: Path, folder: Path, rounds: int, most: float) ->
         "source": {"t": str(place) if engine == "duckdb" else f"spark:{place}"},
         "tables": {"t": {"columns": {label: {"values": listed} for label, listed in COLUMNS.items()}}},
     }
-    with confide.open(policy, ledger=folder / f"{engine}.ledger") as session:
+    with confide.open(policy, ledger=folder / f"{engine}.ledger", create=True) as session:
         holdings: Any = session._holdings
         summary = bind("SELECT COUNT(*) AS n FROM t", holdings.policy, holdings.engine).summary
         domain = domain_of(holdings.policy.tables["t"])

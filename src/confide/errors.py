@@ -70,7 +70,7 @@ class LedgerError(ConfideError):
 
 
 class LedgerMissing(LedgerError):  # noqa: N818
-    """A ledger that existed is gone; it is never silently made again."""
+    """There is no ledger, or one that existed is gone; it is never made without a word."""
 
 
 class LedgerDamaged(LedgerError):  # noqa: N818

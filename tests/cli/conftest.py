@@ -79,8 +79,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def policy(made: Path, tmp_path: Path) -> Path:
+def unused(made: Path, tmp_path: Path) -> Path:
     """A policy with its data in a folder of its own, and no ledger yet."""
     place = tmp_path / "demo"
     shutil.copytree(made, place)
     return place / "policy.yaml"
+
+
+@pytest.fixture
+def policy(unused: Path, run: Run) -> Path:
+    """A policy with its data in a folder of its own, and a ledger on which nothing is spent."""
+    assert run("ledger", "create", unused).exit_code == 0
+    return unused

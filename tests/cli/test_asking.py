@@ -129,6 +129,7 @@ def test_a_mechanism_may_be_named(run: Run, policy: Path) -> None:
 
 def test_each_analyst_has_answers_and_a_cap_of_their_own(run: Run, policy: Path) -> None:
     policy.write_text(policy.read_text().replace("unit:", 'analysts: {ann: 0.5, "*": 0.2}\nunit:'))
+    assert run("ledger", "amend", policy).exit_code == 0
     first = answered(run, "sql", policy, COUNT, "-e", "0.2", "--analyst", "ann")
     other = answered(run, "sql", policy, COUNT, "-e", "0.2", "--analyst", "bob")
     assert not other["stored"]
@@ -138,8 +139,9 @@ def test_each_analyst_has_answers_and_a_cap_of_their_own(run: Run, policy: Path)
     assert "analyst 'bob' may spend ε = 0.2" in refused.stderr
 
 
-def test_another_ledger_may_be_named(run: Run, policy: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.ledger"
+def test_another_ledger_may_be_named(run: Run, unused: Path, tmp_path: Path) -> None:
+    policy, other = unused, tmp_path / "other.ledger"
+    assert run("ledger", "create", policy, "--ledger", other).exit_code == 0
     answered(run, "sql", policy, COUNT, "-e", "0.2", "--ledger", other)
     assert other.exists()
     assert not policy.with_suffix(".ledger").exists()
@@ -308,4 +310,4 @@ def test_data_that_cannot_be_used_is_refused(
     assert result.exit_code == 1
     assert result.stderr.startswith("refused: ")
     assert words in result.stderr
-    assert not policy.with_suffix(".ledger").exists()
+    assert json.loads(run("budget", policy, "--json").stdout)["spent"] == 0

@@ -21,12 +21,26 @@ def spent(run: Run, policy: Path) -> Path:
     return policy
 
 
-def test_a_budget_before_anything_was_opened(run: Run, policy: Path) -> None:
-    result = run("budget", policy)
-    assert result.exit_code == 0
-    assert "0% spent" in result.stdout
-    assert "no ledger yet" in result.stdout
-    assert not policy.with_suffix(".ledger").exists()
+def test_a_budget_before_a_ledger_was_made(run: Run, unused: Path) -> None:
+    result = run("budget", unused)
+    assert result.exit_code == 1
+    assert f"confide ledger create {unused}" in " ".join(result.stderr.split())
+    assert not unused.with_suffix(".ledger").exists()
+
+
+def test_a_ledger_is_made_once(run: Run, unused: Path) -> None:
+    made = run("ledger", "create", unused)
+    assert made.exit_code == 0
+    assert "a budget of ε = 3, δ = 1e-09, and nothing spent" in " ".join(made.stdout.split())
+    assert run("sql", unused, COUNT, "-e", "0.5").exit_code == 0
+    again = run("ledger", "create", unused)
+    assert again.exit_code == 1
+    assert "there is already something at" in again.stderr
+    assert json.loads(run("budget", unused, "--json").stdout)["spent"] == 0.5
+    unused.with_suffix(".ledger").unlink()
+    lost = run("ledger", "create", unused)
+    assert lost.exit_code == 1
+    assert "shows that it existed" in " ".join(lost.stderr.split())
 
 
 def test_a_budget_says_what_is_spent_and_what_fits(run: Run, spent: Path) -> None:
@@ -36,11 +50,11 @@ def test_a_budget_says_what_is_spent_and_what_fits(run: Run, spent: Path) -> Non
     facts = json.loads(run("budget", spent, "--epsilon", "0.5", "--json").stdout)
     assert 0.5 < facts["spent"] < 1
     assert facts["answers_left"] > 5
-    assert facts["exists"] is True
 
 
 def test_a_budget_of_an_analyst_with_a_cap(run: Run, policy: Path) -> None:
-    policy.write_text(policy.read_text().replace("unit:", "analysts: {ann: 0.5}\nunit:"))
+    policy.write_text(policy.read_text().replace("unit:", 'analysts: {ann: 0.5, "*": 2.5}\nunit:'))
+    assert run("ledger", "amend", policy).exit_code == 0
     run("sql", policy, COUNT, "-e", "0.5", "-a", "ann")
     result = run("budget", policy, "-a", "ann")
     assert "100% spent" in result.stdout
@@ -81,11 +95,12 @@ def test_show_cannot_be_made_to_steer_the_terminal(run: Run, policy: Path) -> No
     assert "[bold]\\x1b[2J\\x07" in shown
 
 
-def test_a_ledger_that_was_never_made_is_refused(run: Run, policy: Path) -> None:
+def test_a_ledger_that_was_never_made_is_refused(run: Run, unused: Path) -> None:
     for command in ("show", "verify", "export", "amend", "restore-anchor"):
-        result = run("ledger", command, policy)
+        result = run("ledger", command, unused)
         assert result.exit_code == 1, command
         assert "there is no ledger" in result.stderr
+        assert "confide ledger create" in " ".join(result.stderr.split())
 
 
 def test_verify_walks_the_chain(run: Run, spent: Path) -> None:
@@ -155,9 +170,9 @@ def test_an_export_can_be_added_up_by_anybody(run: Run, spent: Path, tmp_path: P
     assert "not overwritten" in again.stderr
 
 
-def test_an_export_that_fails_leaves_no_half(run: Run, policy: Path, tmp_path: Path) -> None:
+def test_an_export_that_fails_leaves_no_half(run: Run, unused: Path, tmp_path: Path) -> None:
     file = tmp_path / "ledger.jsonl"
-    assert run("ledger", "export", policy, "-o", file).exit_code == 1
+    assert run("ledger", "export", unused, "-o", file).exit_code == 1
     assert not file.exists()
 
 

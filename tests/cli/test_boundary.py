@@ -77,7 +77,7 @@ def test_without_a_command_help_is_shown(run: Run) -> None:
         (["sql", "POLICY"], "usage", 2),
         (["bogus"], "usage", 2),
         (["check", "nothing.yaml"], "policy", 1),
-        (["ledger", "verify", "POLICY"], "ledger missing", 1),
+        (["sql", "POLICY", COUNT, "-e", "1", "--ledger", "mistyped.ledger"], "ledger missing", 1),
         (["init", "nothing.csv"], "source", 1),
     ],
 )

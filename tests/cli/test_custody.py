@@ -58,6 +58,8 @@ def test_a_draft_that_is_filled_in_is_a_policy_of_its_data(run: Run, csv: Path) 
     policy.write_text(filled)
     result = run("check", policy)
     assert result.exit_code == 0, result.output
+    assert run("ledger", "create", policy).exit_code == 0
+    assert csv.with_suffix(".ledger").exists()
     assert run("sql", policy, 'SELECT AVG("age, in years") AS age FROM people', "-e", "1").exit_code == 0
 
 
@@ -160,8 +162,8 @@ def test_init_refuses_a_folder_and_a_place_it_cannot_write(run: Run, csv: Path, 
 # --- check ------------------------------------------------------------------------------------------------------------
 
 
-def test_check_says_what_is_public_and_what_a_unit_may_contribute(run: Run, policy: Path) -> None:
-    result = run("check", policy)
+def test_check_says_what_is_public_and_what_a_unit_may_contribute(run: Run, unused: Path) -> None:
+    result = run("check", unused)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
     for words in (
@@ -172,15 +174,15 @@ def test_check_says_what_is_public_and_what_a_unit_may_contribute(run: Run, poli
         "groups above a threshold",
         "region_name: public",
         "opens, and has the columns that the policy names",
-        "made when the data is opened first",
+        "confide ledger create",
         "the policy holds, and its data fits",
     ):
         assert words in said
-    assert not policy.with_suffix(".ledger").exists()
+    assert not unused.with_suffix(".ledger").exists()
 
 
-def test_check_as_json(run: Run, policy: Path) -> None:
-    facts = json.loads(run("check", policy, "--json").stdout)
+def test_check_as_json(run: Run, unused: Path) -> None:
+    facts = json.loads(run("check", unused, "--json").stdout)
     assert facts["budget"] == {"epsilon": 3.0, "delta": 1e-9, "analysts": {}}
     assert {table["name"]: table["at_most"]["rows"] for table in facts["tables"] if table["private"]} == {
         "person": 1,
@@ -195,9 +197,9 @@ def test_check_tells_the_state_of_the_ledger(run: Run, policy: Path) -> None:
     assert "3 entries, ε 0.5 spent of 3" in run("check", policy).stdout
 
 
-def test_check_lists_what_is_worth_a_second_look(run: Run, policy: Path) -> None:
-    policy.write_text(policy.read_text().replace("epsilon: 3", "epsilon: 30"))
-    result = run("check", policy)
+def test_check_lists_what_is_worth_a_second_look(run: Run, unused: Path) -> None:
+    unused.write_text(unused.read_text().replace("epsilon: 3", "epsilon: 30"))
+    result = run("check", unused)
     assert result.exit_code == 0
     assert "worth a second look: ε = 30 is large" in result.stdout
 

@@ -52,7 +52,7 @@ def test_the_demo_again_is_free_and_the_same(run: Run, tmp_path: Path) -> None:
 
 def test_most_intervals_hold_the_truth(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a fixed seed of test noise, so that it never fails by chance; about one in twenty misses."""
-    monkeypatch.setattr(demo, "open_session", lambda policy: open_for_tests(policy, seed=5))
+    monkeypatch.setattr(demo, "open_session", lambda policy, create: open_for_tests(policy, seed=5))
     story = json.loads(run("demo", "--dir", tmp_path, "--people", "20000", "--json").stdout)
     cells = [cell for question in story["questions"] for cell in question["cells"]]
     assert len(cells) >= 30

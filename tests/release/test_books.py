@@ -18,6 +18,7 @@ TEXT = """\
 budget: {epsilon: 1}
 analysts: {ann: 1/2}
 unit: row
+ledger: policy.ledger
 tables:
   t:
     columns:
@@ -34,7 +35,7 @@ def policy(tmp_path: Path) -> Policy:
 
 
 def ask(policy: Policy, epsilon: str, analyst: str = "", sql: str = "SELECT COUNT(*) AS n FROM t") -> None:
-    with confide.open(policy, DATA, analyst=analyst) as session:
+    with confide.open(policy, DATA, analyst=analyst, create=True) as session:
         session.sql(sql, epsilon=epsilon)
 
 
@@ -48,7 +49,7 @@ def test_looking_agrees_with_the_session(policy: Policy) -> None:
     ask(policy, "0.25", "ann")
     ask(policy, "0.25")
     for analyst in ("ann", "bob", ""):
-        with confide.open(policy, DATA, analyst=analyst) as session:
+        with confide.open(policy, DATA, analyst=analyst, create=True) as session:
             assert books.look(policy, analyst=analyst).budget == session.budget
     found = books.look(policy, epsilon="1/8")
     assert (found.entries, found.answers_left) == (5, 4)

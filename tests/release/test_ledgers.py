@@ -14,6 +14,7 @@ from confide.release.ledgers import exists
 from tests.servers import PASSWORD_ONLY, PostgresServer
 
 TEXT = """\
+source: {t: t.parquet}
 budget: {epsilon: 1}
 unit: row
 tables:
@@ -78,7 +79,7 @@ def policy(postgres_server: PostgresServer, postgres_database: str, tmp_path: Pa
 
 
 def ask(policy: Policy, epsilon: str) -> str:
-    with confide.open(policy, DATA) as session:
+    with confide.open(policy, DATA, create=True) as session:
         return session.sql("SELECT COUNT(*) AS n FROM t", epsilon=epsilon).to_json()
 
 

@@ -74,9 +74,9 @@ def test_one_charge_and_the_same_request_again_is_free_however_it_is_written(peo
 
 
 def test_stored_measurements_outlive_the_process(tmp_path: Path) -> None:
-    with confide.open(policy(), frames(), tmp_path / "l", analyst="ana") as session:
+    with confide.open(policy(), frames(), tmp_path / "l", analyst="ana", create=True) as session:
         first = session.microdata(["sex"], epsilon=1)
-    with confide.open(policy(), frames(), tmp_path / "l", analyst="ana") as session:
+    with confide.open(policy(), frames(), tmp_path / "l", analyst="ana", create=True) as session:
         again = session.microdata(["sex"], epsilon=1)
         assert session.budget.spent == 1
     assert again.measured.to_bytes() == first.measured.to_bytes()

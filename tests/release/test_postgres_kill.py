@@ -40,7 +40,9 @@ def opened(server: PostgresServer, folder: Path) -> tuple[Session, str]:
         "unit": "row",
         "tables": {"quick": {"columns": COLUMNS}, "slow": {"columns": COLUMNS}},
     }
-    return confide.open(policy, ledger=server.url(name, schema="book", anchor=str(folder / "anchor"))), name
+    return confide.open(
+        policy, ledger=server.url(name, schema="book", anchor=str(folder / "anchor")), create=True
+    ), name
 
 
 def ask(session: Session, table: str, number: int) -> Any:

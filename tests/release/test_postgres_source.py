@@ -52,7 +52,7 @@ def database(postgres_server: PostgresServer, postgres_database: str) -> str:
 
 
 def test_the_same_calls_answer(postgres_server: PostgresServer, database: str, tmp_path: Path) -> None:
-    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True) as people:
         assert people.plan(SQL, epsilon=30).affordable
         answer = people.sql(SQL, epsilon=3000)
         assert [row["n"] for row in answer.to_dicts()] == pytest.approx([1000, 2000], abs=3)
@@ -75,7 +75,7 @@ def test_fractions_of_a_public_table_are_read(
     postgres_server.run(f"ALTER TABLE region_name ADD COLUMN weight {kind}", database)
     postgres_server.run("UPDATE region_name SET weight = CASE region WHEN 'N' THEN 1.25 ELSE 2.50 END", database)
     sql = "SELECT SUM(r.weight) AS w FROM person JOIN region_name AS r ON person.region = r.region"
-    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True) as people:
         assert people.sql(sql, epsilon=3000).to_dicts()[0]["w"] == pytest.approx(6250, abs=3)
 
 
@@ -84,7 +84,7 @@ def test_nothing_is_left_behind_and_nothing_can_be_written(
 ) -> None:
     objects = "SELECT count(*) FROM pg_class"
     before = postgres_server.run(objects, database)
-    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True) as people:
         people.sql(SQL, epsilon=10)
         engine: Any = people._holdings.engine
         with pytest.raises(Exception, match="read-only"), engine._transaction():
@@ -98,10 +98,10 @@ def test_rights(postgres_server: PostgresServer, database: str, tmp_path: Path) 
     reader = postgres_server.create_role("reader")
     source = rules(postgres_server.url(database, reader))
     with pytest.raises(SourceError, match=r"GRANT SELECT ON public\.person TO"):
-        confide.open(source, ledger=tmp_path / "l")
+        confide.open(source, ledger=tmp_path / "l", create=True)
     postgres_server.run("GRANT SELECT ON person, visit, region_name TO reader", database)
     assert check_source(read_policy(source)) == ("this user can only read them",)
-    with confide.open(source, ledger=tmp_path / "l") as people:
+    with confide.open(source, ledger=tmp_path / "l", create=True) as people:
         people.sql(SQL, epsilon=1)
     assert "this user could change person" in check_source(read_policy(rules(postgres_server.url(database))))[0]
 
@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_said(
 ) -> None:
     postgres_server.run(statement, database)
     with pytest.raises(SourceError, match=words):
-        confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l")
+        confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True)
 
 
 def test_addresses_that_do_not_work(postgres_server: PostgresServer, database: str, tmp_path: Path) -> None:
@@ -146,14 +146,14 @@ def test_addresses_that_do_not_work(postgres_server: PostgresServer, database: s
     }
     for address, words in addresses.items():
         with pytest.raises(SourceError, match=words) as caught:
-            confide.open(rules(address), ledger=tmp_path / "l")
+            confide.open(rules(address), ledger=tmp_path / "l", create=True)
         assert "wrong-secret" not in repr(caught.value)
         assert caught.value.__context__ is None or "wrong-secret" not in repr(caught.value.__context__)
 
 
 def test_frames_are_refused_beside_a_database(postgres_server: PostgresServer, database: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="leave out data="):
-        confide.open(rules(postgres_server.url(database)), {"person": {}}, tmp_path / "l")
+        confide.open(rules(postgres_server.url(database)), {"person": {}}, tmp_path / "l", create=True)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_change_under_us_ends_the_question_and_the_charge_stays(
 ) -> None:
     guest = postgres_server.create_role("guest")
     postgres_server.run("GRANT SELECT ON person, visit, region_name TO guest", database)
-    with confide.open(rules(postgres_server.url(database, guest)), ledger=tmp_path / "l") as people:
+    with confide.open(rules(postgres_server.url(database, guest)), ledger=tmp_path / "l", create=True) as people:
         people.sql(NAMED, epsilon=1)
         postgres_server.run(statement, database)
         with pytest.raises(EngineError) as caught:
@@ -187,7 +187,7 @@ def test_a_public_table_that_repeats_more_ends_the_question(
     """How often its keys repeat is in the sensitivity, where rows are the units."""
     policy = rules(postgres_server.url(database), unit="row")
     policy["tables"] = {name: table for name, table in TABLES.items() if name != "visit"}
-    with confide.open(policy, ledger=tmp_path / "l") as people:
+    with confide.open(policy, ledger=tmp_path / "l", create=True) as people:
         people.sql(NAMED, epsilon=1)
         postgres_server.run("INSERT INTO region_name VALUES ('N', 'Again')", database)
         with pytest.raises(EngineError):
@@ -205,7 +205,7 @@ def test_a_view_over_a_function_that_fails_shows_nothing(
         "CREATE VIEW person AS SELECT person_id, region, loud(age) AS age, income FROM hidden",
     ):
         postgres_server.run(statement, database)
-    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True) as people:
         with pytest.raises(EngineError) as caught:
             people.sql(SQL, epsilon=1)
         assert "secret" not in repr(caught.value)
@@ -242,7 +242,7 @@ def test_a_view_that_may_change_while_it_is_read_is_refused(
         assert "view" in "".join(check_source(read_policy(rules(postgres_server.url(database)))))
         return
     with pytest.raises(SourceError, match=f"person is a view that calls {called}, .* IMMUTABLE"):
-        confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l")
+        confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True)
 
 
 def test_a_view_that_becomes_volatile_ends_the_question(
@@ -251,7 +251,7 @@ def test_a_view_that_becomes_volatile_ends_the_question(
     postgres_server.run("ALTER TABLE person RENAME TO hidden", database)
     columns = "person_id, region, age, income FROM hidden"
     postgres_server.run(f"CREATE VIEW person AS SELECT {columns}", database)
-    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l") as people:
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True) as people:
         people.sql(SQL, epsilon=1)
         postgres_server.run(f"CREATE OR REPLACE VIEW person AS SELECT {columns} WHERE random() < 0.5", database)
         with pytest.raises(EngineError) as caught:
@@ -262,7 +262,11 @@ def test_a_view_that_becomes_volatile_ends_the_question(
 
 def test_a_ledger_on_postgres_without_a_schema(postgres_server: PostgresServer, database: str) -> None:
     with pytest.raises(LedgerError, match=r"schema="):
-        confide.open(rules(postgres_server.url(database)), ledger=postgres_server.url(database, password="hidden-one"))
+        confide.open(
+            rules(postgres_server.url(database)),
+            ledger=postgres_server.url(database, password="hidden-one"),
+            create=True,
+        )
 
 
 def test_a_server_that_dies_gives_one_error_and_is_found_again(
@@ -277,7 +281,7 @@ def test_a_server_that_dies_gives_one_error_and_is_found_again(
         "unit": "row",
         "tables": {"t": {"columns": {"x": {"range": [0, 1000]}}}},
     }
-    with confide.open(policy, ledger=tmp_path / "l") as table:
+    with confide.open(policy, ledger=tmp_path / "l", create=True) as table:
         table.sql("SELECT COUNT(*) AS n FROM t", epsilon=1)
         server.kill()
         with pytest.raises(EngineError):

@@ -23,7 +23,7 @@ BY_REGION = "SELECT region, COUNT(*) AS n, AVG(income) AS avg FROM person GROUP 
 
 @pytest.fixture
 def people(tmp_path: Path) -> Session:
-    return confide.open(policy(), frames(), tmp_path / "people.ledger")
+    return confide.open(policy(), frames(), tmp_path / "people.ledger", create=True)
 
 
 def test_an_answer_has_an_interval_on_every_cell(people: Session) -> None:
@@ -73,15 +73,15 @@ def test_the_same_question_again_is_free_and_the_same(people: Session) -> None:
 
 def test_a_stored_answer_outlives_the_process_and_belongs_to_its_analyst(tmp_path: Path) -> None:
     ledger = tmp_path / "l"
-    with confide.open(policy(), frames(), ledger, analyst="ana") as session:
+    with confide.open(policy(), frames(), ledger, analyst="ana", create=True) as session:
         first = session.sql(BY_REGION, epsilon=1)
-    with confide.open(policy(), frames(), ledger, analyst="ana") as session:
+    with confide.open(policy(), frames(), ledger, analyst="ana", create=True) as session:
         assert session.sql(BY_REGION, epsilon=1).to_bytes() == first.to_bytes()
         assert session.budget.spent == 1
-    with confide.open(policy(), frames(), ledger, analyst="bo") as session:
+    with confide.open(policy(), frames(), ledger, analyst="bo", create=True) as session:
         assert session.sql(BY_REGION, epsilon=1).to_bytes() != first.to_bytes()
         assert session.budget.spent == 2
-    with confide.open(policy(), frames(seed=8), ledger, analyst="ana") as session:
+    with confide.open(policy(), frames(seed=8), ledger, analyst="ana", create=True) as session:
         session.sql(BY_REGION, epsilon=1)
         assert session.budget.spent == 3, "other data, another question"
 
@@ -129,7 +129,7 @@ def test_a_split_moves_precision(people: Session) -> None:
 
 
 def test_an_empty_budget_refuses_and_reads_nothing(tmp_path: Path) -> None:
-    session = confide.open(policy({"epsilon": 1}), frames(), tmp_path / "l")
+    session = confide.open(policy({"epsilon": 1}), frames(), tmp_path / "l", create=True)
     for _ in range(3):
         session.sql(BY_REGION, epsilon=Fraction(1, 3), confidence=0.9)
     session.sql(BY_REGION, epsilon=Fraction(1, 3))
@@ -144,20 +144,20 @@ def test_an_empty_budget_refuses_and_reads_nothing(tmp_path: Path) -> None:
 
 def test_caps_per_analyst(tmp_path: Path) -> None:
     rules = policy({"epsilon": 3}, analysts={"ana": 1, "*": 0.5})
-    with confide.open(rules, frames(), tmp_path / "l", analyst="ana") as session:
+    with confide.open(rules, frames(), tmp_path / "l", analyst="ana", create=True) as session:
         session.sql(BY_REGION, epsilon=1)
         with pytest.raises(BudgetError):
             session.sql(BY_REGION, epsilon=0.5)
         assert session.budget.left == 0
         assert session.budget.cap == 1
-    with confide.open(rules, frames(), tmp_path / "l", analyst="bo") as session:
+    with confide.open(rules, frames(), tmp_path / "l", analyst="bo", create=True) as session:
         session.sql(BY_REGION, epsilon=0.5)
         with pytest.raises(BudgetError):
             session.sql(BY_REGION, epsilon=0.6)
 
 
 def test_an_approximate_budget_takes_gaussian_noise_and_unknown_keys(tmp_path: Path) -> None:
-    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l")
+    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l", create=True)
     answer = session.sql("SELECT town, COUNT(*) AS n FROM person GROUP BY town", epsilon=5)
     assert answer.mechanism == {"n": "discrete gaussian"}
     assert [row["town"] for row in answer.to_dicts()] == ["Alba", "Bern", "Como"]
@@ -168,7 +168,7 @@ def test_an_approximate_budget_takes_gaussian_noise_and_unknown_keys(tmp_path: P
     before = session.budget.spent
     session.sql("SELECT COUNT(*) AS n FROM person", epsilon=5)
     assert before < session.budget.spent < 10, "two calls at 5 compose to less than 10"
-    small = confide.open(policy({"epsilon": 1, "delta": 1e-9}), frames(30), tmp_path / "small")
+    small = confide.open(policy({"epsilon": 1, "delta": 1e-9}), frames(30), tmp_path / "small", create=True)
     assert len(small.sql("SELECT town, COUNT(*) AS n FROM person GROUP BY town", epsilon=0.5)) == 0
 
 
@@ -178,7 +178,7 @@ def test_a_pure_budget_refuses_unknown_keys(people: Session) -> None:
 
 
 def test_public_rows_are_counted_exactly_for_next_to_nothing(tmp_path: Path) -> None:
-    session = confide.open(row_policy(rows="public"), rows_frame(), tmp_path / "l")
+    session = confide.open(row_policy(rows="public"), rows_frame(), tmp_path / "l", create=True)
     row = session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1).to_dicts()[0]
     assert row == {"n": 1000, "n_low": 1000, "n_high": 1000}
     assert session.budget.spent < 1e-40
@@ -187,7 +187,7 @@ def test_public_rows_are_counted_exactly_for_next_to_nothing(tmp_path: Path) -> 
 
 
 def test_all_declared_keys_are_there_even_empty_ones(tmp_path: Path) -> None:
-    session = confide.open(row_policy(), rows_frame(), tmp_path / "l")
+    session = confide.open(row_policy(), rows_frame(), tmp_path / "l", create=True)
     rows = session.sql("SELECT g, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY g", epsilon=5).to_dicts()
     assert [row["g"] for row in rows] == ["a", "b", "c"]
     assert (rows[2]["m_low"], rows[2]["m_high"]) == (-10, 30), "an empty group's mean is the whole range"
@@ -224,33 +224,11 @@ def test_no_public_signature_takes_a_seed() -> None:
         assert "seed" not in inspect.signature(call).parameters
 
 
-def test_default_ledgers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with confide.open(policy(), frames()) as session:
-        session.sql(BY_REGION, epsilon=1)
-        place = session.ledger_path
-    assert place is not None
-    assert place.exists()
-    with confide.open(policy(), frames()) as session:
-        assert session.budget.spent == 1, "the same data, the same ledger"
-    place.unlink()
-    with pytest.raises(LedgerError):
-        confide.open(policy(), frames())
-    data = frames()
-    for name, frame in data.items():
-        frame.write_parquet(tmp_path / f"{name}.parquet")
-    rules = confide.Policy.parse(policy(source={name: f"{name}.parquet" for name in data}))
-    (tmp_path / "people.yaml").write_text(rules.to_yaml())
-    with confide.open(tmp_path / "people.yaml") as session:
-        assert session.ledger_path == tmp_path / "people.ledger"
-        assert len(session.sql(BY_REGION, epsilon=1)) == 4
-
-
 def test_wrong_data(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no data for person"):
-        confide.open(policy(), None, tmp_path / "l")
+        confide.open(policy(), None, tmp_path / "l", create=True)
     with pytest.raises(SourceError, match="persn"):
-        confide.open(policy(), {"persn": frames()["person"]}, tmp_path / "l")
+        confide.open(policy(), {"persn": frames()["person"]}, tmp_path / "l", create=True)
     assert not (tmp_path / "l").exists(), "a session that cannot open makes no ledger"
 
 

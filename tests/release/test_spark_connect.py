@@ -70,7 +70,7 @@ def test_a_server_answers_and_when_it_is_killed_the_charge_stays(
     server: tuple[subprocess.Popen[bytes], int], tmp_path: Path
 ) -> None:
     running, port = server
-    with confide.open(policy(tmp_path, port), ledger=tmp_path / "l") as people:
+    with confide.open(policy(tmp_path, port), ledger=tmp_path / "l", create=True) as people:
         rows = people.sql(SQL, epsilon=20_000).to_dicts()
         assert [(row["n"], row["s"], row["m"]) for row in rows] == [(50, 50, 1), (100, 550, pytest.approx(5.5, abs=4))]
         running.kill()
@@ -82,4 +82,4 @@ def test_a_server_answers_and_when_it_is_killed_the_charge_stays(
         assert people.budget.spent == 30_000
     assert time.monotonic() - begun < 120
     with pytest.raises(SourceError, match="cannot be reached"):
-        confide.open(policy(tmp_path, port), ledger=tmp_path / "l")
+        confide.open(policy(tmp_path, port), ledger=tmp_path / "l", create=True)

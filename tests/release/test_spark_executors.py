@@ -66,7 +66,7 @@ def _obey(line: Connection, policy: dict[str, Any], ledger: str) -> None:
     """What the process of an analyst does."""
     from confide.engine import spark_session  # noqa: PLC0415  heavy
 
-    session = confide.open(policy, ledger=ledger)
+    session = confide.open(policy, ledger=ledger, create=True)
     found: list[Any] = []
     asking = Thread()
 
@@ -104,7 +104,7 @@ def _obey(line: Connection, policy: dict[str, Any], ledger: str) -> None:
         else:
             session.close()
             try:
-                session = confide.open(policy, ledger=ledger)
+                session = confide.open(policy, ledger=ledger, create=True)
                 line.send(None)
             except SourceError as error:
                 line.send(str(error))

@@ -105,7 +105,7 @@ def test_other_sources_are_not_spark(tmp_path: Path) -> None:
 
 
 def test_the_same_calls_answer(spark: Any, folder: Path) -> None:
-    with confide.open(rules(folder), spark, folder / "l") as people:
+    with confide.open(rules(folder), spark, folder / "l", create=True) as people:
         assert people.plan(SQL, epsilon=30).affordable
         answer = people.sql(SQL, epsilon=3000)
         assert [row["n"] for row in answer.to_dicts()] == pytest.approx([1000, 2000], abs=3)
@@ -132,7 +132,7 @@ def test_values_of_a_statement_that_failed_are_written_nowhere(
     spark: Any, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """pyspark itself writes what went wrong to standard error, with the value that did."""
-    with confide.open(rules(folder), spark, folder / "l") as people:
+    with confide.open(rules(folder), spark, folder / "l", create=True) as people:
         engine: Any = people._holdings.engine
         engine._rows = lambda statement: engine._session.run(
             lambda: engine._session.spark.sql("SELECT CAST('a secret word' AS INT) AS x").collect()
@@ -150,7 +150,7 @@ def test_views_and_settings_of_a_given_session(spark: Any, folder: Path) -> None
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         before = sorted(table.name for table in spark.catalog.listTables())
-        with confide.open(rules(folder, None), spark, folder / "l") as people:
+        with confide.open(rules(folder, None), spark, folder / "l", create=True) as people:
             assert people.sql("SELECT COUNT(*) AS n FROM person", epsilon=1000).to_dicts()[0]["n"] == pytest.approx(
                 3000, abs=3
             )
@@ -173,7 +173,7 @@ def test_the_check_says_what_it_read(spark: Any, folder: Path) -> None:
 def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
     ledger = folder / "l"
     with pytest.raises(SourceError, match="nowhere is no table"):
-        confide.open(rules(folder, dict.fromkeys(TABLES, "spark:nowhere")), spark, ledger)
+        confide.open(rules(folder, dict.fromkeys(TABLES, "spark:nowhere")), spark, ledger, create=True)
     (folder / "torn.parquet").write_bytes(b"PAR1")
     (folder / "empty").mkdir()
     for place, words in (
@@ -182,16 +182,16 @@ def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
         ("gone.parquet", "gone.parquet is not there"),
     ):
         with pytest.raises(SourceError, match=words) as caught:
-            confide.open(rules(folder, dict.fromkeys(TABLES, f"spark:{place}")), spark, ledger)
+            confide.open(rules(folder, dict.fromkeys(TABLES, f"spark:{place}")), spark, ledger, create=True)
         assert caught.value.__context__ is None
     with pytest.raises(SourceError, match=r"local\[7\].*already"):
-        confide.open(rules(folder, "local[7]"), ledger=ledger)
+        confide.open(rules(folder, "local[7]"), ledger=ledger, create=True)
     with pytest.raises(SourceError, match="leave out data="):
-        confide.open(rules(folder, "local[7]"), spark, ledger)
+        confide.open(rules(folder, "local[7]"), spark, ledger, create=True)
     with pytest.raises(SourceError, match="leave out data="):
-        confide.open(rules(folder, "x.duckdb"), spark, ledger)
+        confide.open(rules(folder, "x.duckdb"), spark, ledger, create=True)
     with pytest.raises(SourceError, match="leave out data="):
-        confide.open(rules(folder), {"person": {}}, ledger)
+        confide.open(rules(folder), {"person": {}}, ledger, create=True)
     for table, words in (
         (person().drop_columns("age"), "no column age"),
         (person().rename_columns(["region", "AGE"]), "it has AGE"),
@@ -199,7 +199,7 @@ def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
     ):
         pq.write_table(table, folder / "person.parquet")
         with pytest.raises(SourceError, match=words):
-            confide.open(rules(folder), spark, ledger)
+            confide.open(rules(folder), spark, ledger, create=True)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_no_java_is_said(folder: Path, home: str) -> None:
         "import os, confide\n"
         "os.environ.pop('SPARK_REMOTE', None)\n"
         f"os.environ |= {{'JAVA_HOME': {home!r}, 'PATH': os.environ['PATH'] if {home!r} else '/nowhere'}}\n"
-        f"try: confide.open({policy!r}, ledger={str(folder / 'l')!r})\n"
+        f"try: confide.open({policy!r}, ledger={str(folder / 'l')!r}, create=True)\n"
         "except confide.errors.SourceError as error: print(error)\n"
     )
     assert "needs a Java runtime" in _run(code)
@@ -359,7 +359,7 @@ def test_a_spark_that_is_killed_gives_one_error_and_the_charge_stays(folder: Pat
     policy["source"] = {"person": f"spark:{folder}/person.parquet"}
     code = (
         "import os, signal, threading, time, confide\n"
-        f"people = confide.open({policy!r}, ledger={str(folder / 'l')!r})\n"
+        f"people = confide.open({policy!r}, ledger={str(folder / 'l')!r}, create=True)\n"
         "from pyspark import SparkContext\n"
         "java = int(SparkContext._gateway.jvm.java.lang.ProcessHandle.current().pid())\n"
         "people.sql('SELECT COUNT(*) AS n FROM person', epsilon=1)\n"
@@ -391,7 +391,7 @@ def test_a_spark_that_was_stopped_is_started_again(folder: Path) -> None:
     code = (
         "import confide\n"
         "for last in (False, True):\n"
-        f"    with confide.open({policy!r}, ledger={str(folder / 'l')!r}) as people:\n"
+        f"    with confide.open({policy!r}, ledger={str(folder / 'l')!r}, create=True) as people:\n"
         "        if not last:\n"
         "            people._holdings.engine._session.spark.sparkContext._jsc.sc().stop()\n"
         "        try: print(people.sql('SELECT COUNT(*) AS n FROM person', epsilon=3000).to_dicts()[0]['n'])\n"

@@ -32,7 +32,7 @@ def unbounded(budget: dict[str, Any] = PURE) -> dict[str, Any]:
 
 @pytest.fixture
 def people(tmp_path: Path) -> Session:
-    return confide.open(unbounded(), frames(), tmp_path / "people.ledger")
+    return confide.open(unbounded(), frames(), tmp_path / "people.ledger", create=True)
 
 
 SPELLINGS = [
@@ -136,7 +136,7 @@ def test_empty_and_unknown_groups_have_the_domain_and_say_so() -> None:
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
 def test_a_call_spends_what_it_says(tmp_path: Path, budget: dict[str, Any]) -> None:
-    session = confide.open(unbounded(budget), frames(), tmp_path / "l")
+    session = confide.open(unbounded(budget), frames(), tmp_path / "l", create=True)
     session.sql("SELECT COUNT(*) AS n, MEDIAN(age) AS m, MAX(income) AS x FROM person", epsilon=2)
     assert session.budget.spent == pytest.approx(2, rel=1e-9)
 
@@ -214,7 +214,7 @@ def test_neighbours_are_treated_alike(tmp_path: Path) -> None:
         other = pl.concat([base, pl.DataFrame([row], schema=base.schema)])
         outcomes = []
         for place, frame in enumerate((base, other)):
-            with confide.open(row_policy(), {"t": frame}, tmp_path / f"{number}{place}") as session:
+            with confide.open(row_policy(), {"t": frame}, tmp_path / f"{number}{place}", create=True) as session:
                 try:
                     answer = session.sql("SELECT g, MEDIAN(x) AS m, MAX(y) AS y FROM t GROUP BY g", epsilon=1)
                     outcomes.append((len(answer), str(answer.cost), session.budget.spent))

@@ -28,7 +28,7 @@ SQL = "SELECT g, COUNT(*) AS n, SUM(y) AS s, AVG(x) AS a FROM t GROUP BY g"
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    return confide.open(row_policy(), rows_frame(), tmp_path / "l")
+    return confide.open(row_policy(), rows_frame(), tmp_path / "l", create=True)
 
 
 class Watching:
@@ -123,7 +123,7 @@ def test_neighbours_are_treated_alike(tmp_path: Path) -> None:
     ]
 
     def outcome(frame: pl.DataFrame, sql: str, place: Path) -> tuple[object, ...]:
-        opened = confide.open(row_policy(), {"t": frame}, place)
+        opened = confide.open(row_policy(), {"t": frame}, place, create=True)
         try:
             answer = opened.sql(sql, epsilon=1)
             keys = [column.values for column in answer.keys]
@@ -150,7 +150,7 @@ def test_no_canary_gets_out(
     caplog.set_level(logging.DEBUG)
     place = tmp_path / "here"
     place.mkdir()
-    opened = confide.open(policy(APPROXIMATE), data, place / "l")
+    opened = confide.open(policy(APPROXIMATE), data, place / "l", create=True)
     texts = []
     for sql in (
         "SELECT region, COUNT(*) AS n FROM person WHERE town LIKE 'canary%' GROUP BY region",
@@ -168,7 +168,7 @@ def test_no_canary_gets_out(
     everything = [*texts, caplog.text, captured.out, captured.err]
     everything += [path.read_bytes().decode("latin-1") for path in place.rglob("*") if path.is_file()]
     assert not any(canary in text for text in everything)
-    control = confide.open(policy(APPROXIMATE), data, tmp_path / "m")
+    control = confide.open(policy(APPROXIMATE), data, tmp_path / "m", create=True)
     shown = control.sql("SELECT town, COUNT(*) AS n FROM person GROUP BY town", epsilon=20)
     assert canary in str(shown), "the search would have found it: all 200 people share this town"
 
@@ -197,7 +197,7 @@ def _summary(opened: Session, sql: str) -> Summary:
 
 def test_two_sessions_race_for_the_last_unit(tmp_path: Path) -> None:
     rules = row_policy({"epsilon": 1})
-    sessions = [confide.open(rules, rows_frame(), tmp_path / "l", analyst=str(who)) for who in range(8)]
+    sessions = [confide.open(rules, rows_frame(), tmp_path / "l", analyst=str(who), create=True) for who in range(8)]
     outcomes: list[str] = []
 
     def ask(opened: Session) -> None:

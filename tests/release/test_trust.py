@@ -37,7 +37,7 @@ def copy_of(seed: int = 11) -> dict[str, Any]:
 
 @pytest.fixture
 def people(tmp_path: Path) -> Session:
-    return confide.open(policy(), frames(), tmp_path / "people.ledger")
+    return confide.open(policy(), frames(), tmp_path / "people.ledger", create=True)
 
 
 @pytest.fixture
@@ -286,7 +286,7 @@ def test_keys_without_a_synthetic_answer_are_left_out_and_named(tested: Session)
 
 def test_the_same_request_again_is_free_and_the_same(tmp_path: Path) -> None:
     sql = "SELECT COUNT(*) FROM person WHERE age > 64"
-    with confide.open(policy(), frames(), tmp_path / "l") as session:
+    with confide.open(policy(), frames(), tmp_path / "l", create=True) as session:
         first = session.trust(sql, copy_of()["person"], "5%", 0.5)
         again = session.trust(sql + " ", copy_of()["person"], "5%", "1/2")
         assert first == Verdict(**{**vars(again), "query": first.query})  # type: ignore[union-attr]
@@ -309,7 +309,7 @@ def test_nothing_is_paid_for_plans_and_refusals(people: Session) -> None:
 
 
 def test_under_delta_a_call_costs_rho(tmp_path: Path) -> None:
-    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l")
+    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l", create=True)
     found = session.trust("SELECT COUNT(*) FROM person", copy_of(), "5%", 2)
     assert isinstance(found, Verdict)
     assert session.budget.spent == pytest.approx(2, rel=1e-9)
@@ -366,7 +366,7 @@ def test_inner_queries_take_bounds(tested: Session) -> None:
 def test_means_of_unbounded_columns_are_refused_before_anything_is_paid(tmp_path: Path) -> None:
     rules = policy()
     rules["tables"]["person"]["columns"]["income"] = {"range": "unbounded", "grain": 1}
-    with confide.open(rules, frames(), tmp_path / "l") as session:
+    with confide.open(rules, frames(), tmp_path / "l", create=True) as session:
         with pytest.raises(ParameterError, match="needs a range"):
             session.trust("SELECT AVG(income) FROM person", copy_of(), "5%", 1)
         with pytest.raises(ParameterError, match="use optimal"):
@@ -440,7 +440,7 @@ def test_a_plan_is_drawn_with_the_deciders_beside_it(people: Session) -> None:
 
 
 def test_plans_of_groups_and_under_delta(tmp_path: Path) -> None:
-    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l")
+    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l", create=True)
     plans = session.plan_trust("SELECT region, COUNT(*) FROM person GROUP BY region", copy_of(), 20, gap=0, error=0.01)
     assert isinstance(plans, tuple)
     assert [plan.key["region"] for plan in plans] == ["N", "E", "S", "W"]
@@ -485,7 +485,7 @@ def test_questions_that_no_verdict_is_about(people: Session, sql: Any, error: ty
 
 
 def test_undeclared_keys_are_refused(tmp_path: Path) -> None:
-    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l")
+    session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l", create=True)
     with pytest.raises(QueryError, match="declares"):
         session.trust("SELECT town, COUNT(*) FROM person GROUP BY town", copy_of(), 5, 1)
 
@@ -566,10 +566,10 @@ def test_a_decider_of_all_values_of_a_wide_column_is_refused_before_paying(
 ) -> None:
     monkeypatch.setattr(trust_question, "LARGEST_SUMMARY", 100)
     rules = policy()
-    with confide.open(rules, frames(200), tmp_path / "l") as small:
+    with confide.open(rules, frames(200), tmp_path / "l", create=True) as small:
         small.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1, mechanism="exponential")
     del rules["tables"]["person"]["size"]
-    with confide.open(rules, frames(200), tmp_path / "m") as people:
+    with confide.open(rules, frames(200), tmp_path / "m", create=True) as people:
         with pytest.raises(QueryError, match="mechanism='auto'"):
             people.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1, mechanism="exponential")
         assert people.budget.spent == 0

@@ -12,7 +12,7 @@ from confide.cli.console import facts, printable, say, show_json, waiting
 from confide.cli.console import show as display
 from confide.cli.options import read_whole
 from confide.cli.output import new_file
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
 from confide.release import books
 
@@ -23,11 +23,13 @@ _LONGEST_PURPOSE = 300
 def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, as_json: bool) -> None:
     rules = Policy.load(policy)
     found = books.look(rules, ledger, analyst, epsilon)
+    if not found.exists:
+        raise LedgerMissing(no_ledger(found, policy))
     state = found.budget
     if as_json:
         numbers: dict[str, Any] = {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta}
         numbers |= {"analyst": analyst, "cap": state.cap, "answers_left": found.answers_left}
-        show_json({**numbers, "ledger": str(found.path), "exists": found.exists})
+        show_json({**numbers, "ledger": str(found.path)})
         return
     limit = state.total if state.cap is None else state.cap
     delta = f" at δ = {state.delta:g}" if state.delta else ""
@@ -46,9 +48,7 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
             "ε does not add up here: ρ does, so many small calls together cost less than the sum of their ε",
             style="dim",
         )
-    if not found.exists:
-        say(f"no ledger yet: it is made at {found.path} when the data is opened first", style="dim")
-    elif found.differs:
+    if found.differs:
         say(str(differing(found.differs, policy)), style="yellow")
 
 
@@ -60,16 +60,24 @@ def spent_bar(spent: float, total: float) -> Text:
     return Text.assemble(("█" * filled, colour), ("░" * (_BAR - filled), "dim"), f" {share:.0%} spent")
 
 
+def create(policy: str, ledger: str | None, as_json: bool) -> None:
+    rules = Policy.load(policy)
+    with waiting("making the ledger"):
+        place = books.create(rules, ledger)
+    if as_json:
+        show_json({"ledger": str(place), "budget": str(rules.budget)})
+        return
+    say(f"made the ledger {place}: a budget of {rules.budget}, and nothing spent")
+
+
 def show(policy: str, last: str, ledger: str | None, as_json: bool) -> None:
     rules = Policy.load(policy)
     count = read_whole(last, "--last")
     if count is None or count < 1:
         raise ParameterError(f"--last {last} is not a number of entries; write a whole number above 0")
     with waiting("reading the ledger"):
-        found = books.look(rules, ledger)
-        if not found.exists:
-            raise LedgerError(f"there is no ledger at {found.path} yet: it is made when the data is opened first")
         lines = books.read_lines(rules, ledger, count)
+        found = books.look(rules, ledger)
     if as_json:
         entries = [{name: getattr(line, name) for name in line.__dataclass_fields__} for line in lines]
         state = {"total": found.budget.total, "spent": found.budget.spent, "left": found.budget.left}
@@ -133,6 +141,13 @@ def amend(policy: str, ledger: str | None, as_json: bool) -> None:
         say(f"on the record: {part.term} {part.policy} from now on, {part.ledger} before")
     if not changed:
         say("nothing to change: the ledger holds what the policy says")
+
+
+def no_ledger(found: books.Books, policy: str) -> str:
+    """That there is no ledger, and how it is made. Questions are refused until it is."""
+    return (
+        f"no ledger at {found.path} yet: confide ledger create {quote(policy)} makes it, with the whole budget unspent"
+    )
 
 
 def differing(differences: tuple[books.Difference, ...], policy: str) -> LedgerError:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.bookkeeping import differing
+from confide.cli.bookkeeping import differing, no_ledger
 from confide.cli.boundary import REFUSED, report
 from confide.cli.console import facts, printable, say, show, show_json, waiting
 from confide.cli.output import new_file
@@ -62,7 +62,7 @@ def check(policy: str, ledger: str | None, as_json: bool) -> None:
             raise typer.Exit(REFUSED)
         return
     _show(description)
-    ledger_state = "cannot be used" if books_found is None else _ledger_words(books_found)
+    ledger_state = "cannot be used" if books_found is None else _ledger_words(books_found, policy)
     show(facts([("data", f"{description.source}: {source}"), ("ledger", ledger_state)]))
     for caution in description.cautions:
         say(f"worth a second look: {caution}", style="yellow")
@@ -93,9 +93,9 @@ def _books(rules: Policy, ledger: str | None) -> tuple[books.Books | None, Confi
     return found, None
 
 
-def _ledger_words(found: books.Books) -> str:
+def _ledger_words(found: books.Books, policy: str) -> str:
     if not found.exists:
-        return f"{found.path}, made when the data is opened first"
+        return no_ledger(found, policy)
     return f"{found.path}, {found.entries:,} entries, {found.budget}"
 
 

@@ -32,6 +32,7 @@ _WIDE = 100
 POLICY = """\
 confide: 1
 source: {person: person.parquet, visit: visit.parquet, region_name: region_name.parquet}
+ledger: policy.ledger
 version: made up, PEOPLE people
 budget: {epsilon: 3, delta: 1e-9}
 unit: person.person_id
@@ -109,7 +110,7 @@ def _run(place: Path, people: int, as_json: bool, kept: bool) -> None:
         census = make_census(people)
         policy = _prepare(place, census)
     with waiting("opening the data"):
-        session = open_session(policy)
+        session = open_session(policy, create=True)
     with session:
         if as_json:
             show_json(_as_data(policy, [_ask(session, census, question) for question in QUESTIONS], session))

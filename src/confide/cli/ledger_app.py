@@ -10,6 +10,14 @@ ledger_app = typer.Typer(help="The record of everything that was spent.", no_arg
 
 
 @ledger_app.command()
+def create(policy: options.PolicyPath, ledger: options.LedgerFile = None, as_json: options.Json = False) -> None:
+    """Make the ledger of a policy, with its whole budget unspent. Refused where there is, or was, one."""
+    from confide.cli import bookkeeping  # noqa: PLC0415  loaded when used
+
+    bookkeeping.create(policy, ledger, as_json)
+
+
+@ledger_app.command()
 def show(
     policy: options.PolicyPath,
     last: Annotated[str, typer.Option("--last", "-n", metavar="N", help="How many entries, the newest.")] = "20",

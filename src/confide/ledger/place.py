@@ -8,6 +8,15 @@ from typing import Self
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing
 
 
+def never_made(name: str) -> LedgerMissing:
+    """No ledger, and no sign of one. One that was made here without a word would give the budget a second time."""
+    return LedgerMissing(
+        f"there is no ledger at {name}. If the policy was used before, say where its ledger is: ledger: in the policy, "
+        "--ledger, or ledger=. If it never was, make one, with its whole budget unspent: "
+        "confide ledger create POLICY, or confide.open(..., create=True)"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The files of one ledger. An anchor on another disk also notices when a whole folder is set back."""
@@ -53,7 +62,7 @@ class Place:
                     f"the ledger {self.path} is gone, but its anchor {self.anchor} shows that it existed. It is not "
                     "made again, because what was spent would be forgotten: put the file back"
                 )
-            raise LedgerMissing(f"there is no ledger at {self.path}")
+            raise never_made(str(self.path))
         if not self.path.is_file():
             raise LedgerError(f"{self.path} is not a file, so it is not a ledger")
         if self.path.stat().st_size == 0:

@@ -55,10 +55,7 @@ class PostgresLedger(KeptLedger):
         timeout: float = TIMEOUT,
     ) -> Self:
         """Make a new ledger where there is none."""
-        place = PostgresPlace.of(address, anchor)
-        if not _create(place, Terms.of(budget, caps)):
-            raise LedgerError(f"there is already a ledger at {place.name}: open it, or choose another schema")
-        return cls(place, timeout)
+        return cls.make(PostgresPlace.of(address, anchor), budget, caps, timeout=timeout)
 
     @classmethod
     def open(
@@ -85,16 +82,33 @@ class PostgresLedger(KeptLedger):
         timeout: float = TIMEOUT,
     ) -> Self:
         """Open a ledger, or make it if neither it nor an anchor of it is there. All who do so at once get the same."""
-        return cls.at(PostgresPlace.of(address, anchor), budget, caps, timeout=timeout)
+        return cls.at(PostgresPlace.of(address, anchor), budget, caps, create=True, timeout=timeout)
+
+    @classmethod
+    def make(
+        cls, place: PostgresPlace, budget: Budget, caps: Mapping[str, object] | None = None, *, timeout: float = TIMEOUT
+    ) -> Self:
+        """Make a new ledger at a place."""
+        if not _create(place, Terms.of(budget, caps)):
+            raise LedgerError(f"there is already a ledger at {place.name}: open it, or choose another schema")
+        return cls(place, timeout)
 
     @classmethod
     def at(
-        cls, place: PostgresPlace, budget: Budget, caps: Mapping[str, object] | None = None, *, timeout: float = TIMEOUT
+        cls,
+        place: PostgresPlace,
+        budget: Budget,
+        caps: Mapping[str, object] | None = None,
+        *,
+        create: bool,
+        timeout: float = TIMEOUT,
     ) -> Self:
-        """Open or make the ledger at a place."""
+        """Open the ledger at a place; with `create`, make it if it is not there."""
         try:
             ledger = cls(place, timeout)
         except LedgerMissing:
+            if not create:
+                raise
             _create(place, Terms.of(budget, caps))
             ledger = cls(place, timeout)
         return ledger._with_terms(budget, caps, place.name)

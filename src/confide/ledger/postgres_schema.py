@@ -13,6 +13,7 @@ from typing import Any
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
 from confide.ledger import keeping, storage
 from confide.ledger.booking import Position
+from confide.ledger.place import never_made
 from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.postgres_connection import PostgresConnection
 from confide.ledger.postgres_driver import driver, standby
@@ -182,7 +183,7 @@ def missing(place: PostgresPlace, *, anchored: bool) -> LedgerMissing:
             f"the ledger {place.name} is gone, but its anchor {place.anchor} shows that it existed. It is not made "
             "again, because what was spent would be forgotten: put its tables back"
         )
-    return LedgerMissing(f"there is no ledger at {place.name}")
+    return never_made(place.name)
 
 
 def _described(connection: PostgresConnection, place: PostgresPlace) -> dict[str, tuple[Any, ...]]:

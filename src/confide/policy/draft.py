@@ -37,6 +37,7 @@ def draft(name: str, schema: Sequence[tuple[str, str]], source_path: str) -> str
         _HEADING.format(name=table, blank=BLANK).rstrip(),
         "confide: 1",
         f"source: {{{_name(table)}: {quote(source_path)}}}",
+        f"ledger: {quote(f'{table}.ledger')}    # the record of what is spent; confide ledger create makes it, once",
         f"budget: {{epsilon: {BLANK}}}    # fill in: how much may be spent in all, for example 1",
         "                          # add delta: 1e-9 to allow Gaussian noise and groups by text",
         f"unit: {BLANK}    # fill in: who is protected: row, or {table}.column for whoever an id stands for",

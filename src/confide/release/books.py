@@ -1,6 +1,5 @@
 """The ledger of a policy, for whoever keeps it: what was spent and on what, whether it is whole, and its terms."""
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,9 +13,15 @@ from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import of_quanta
 from confide.release.cost import BudgetState, budget_state
-from confide.release.ledgers import LedgerPlace, exists, ledger_place, open_existing, restore
-
-LedgerPath = str | os.PathLike[str] | None
+from confide.release.ledgers import (
+    LedgerPath,
+    LedgerPlace,
+    exists,
+    ledger_place,
+    make_ledger,
+    open_existing,
+    restore,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,13 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
         fitting = None if epsilon is None else state.answers_left(float(parse_amount(epsilon, "epsilon")), book.budget)
         differs = _differences(book, policy)
         return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
+
+
+def create(policy: Policy, ledger: LedgerPath = None) -> LedgerPlace:
+    """Make the ledger of a policy, with its whole budget unspent, where there is none; returns where."""
+    place = ledger_place(policy, ledger)
+    make_ledger(place, policy.budget, policy.analysts)
+    return place
 
 
 def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tuple[Line, ...]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from confide.engine import Engine
 from confide.errors import LedgerError, ParameterError
 from confide.ledger import (
     Ledger,
@@ -21,25 +20,42 @@ from confide.policy import Policy
 from confide.policy.place import without_password
 from confide.privacy.budget import Budget
 
+LedgerPath = str | os.PathLike[str] | None
 LedgerPlace = Path | PostgresPlace
 
 
-def ledger_place(policy: Policy, ledger: str | os.PathLike[str] | None, engine: Engine | None = None) -> LedgerPlace:
-    """Where the ledger of a policy is: as given, as the policy says, or beside the policy."""
+def ledger_place(policy: Policy, ledger: LedgerPath, *, framed: bool = False) -> LedgerPlace:
+    """Where the ledger of a policy is: as given, as the policy says, or beside the file that names its data.
+
+    A place never comes from the data: one more row would find another ledger, and with it a whole new budget. `framed`
+    says that frames are given beside the policy.
+    """
     if ledger is not None:
         return _place(os.fspath(ledger), Path(), policy)
     if policy.ledger is not None:
         return _place(policy.ledger, policy.base, policy)
-    # A policy without a file: its ledger belongs to the data, so another policy on the same data finds the same one.
-    named = policy.source if isinstance(policy.source, str) else "\x1f".join(sorted((policy.source or {}).values()))
-    return _beside(policy, ".ledger", named or (engine.version if engine is not None else ""))
+    if policy.path is not None and policy.source is not None and not framed:
+        return policy.path.with_suffix(".ledger")
+    what = "is no file" if policy.path is None else "does not name its data"
+    raise LedgerError(
+        f"the policy {what}, so it must name its ledger, the record of what is spent: write ledger: people.ledger in "
+        'it, or give ledger="people.ledger"'
+    )
 
 
-def create_or_open(place: LedgerPlace, budget: Budget, caps: Mapping[str, object]) -> Ledger:
-    """The ledger of a session: made on the first opening, and never again."""
+def open_ledger(place: LedgerPlace, budget: Budget, caps: Mapping[str, object], *, create: bool) -> Ledger:
+    """The ledger of a session, with the terms of its policy. It is made only where `create` says so, and only once."""
     if isinstance(place, PostgresPlace):
-        return PostgresLedger.at(place, budget, caps)
-    return SqliteLedger.open_or_create(place, budget, caps)
+        return PostgresLedger.at(place, budget, caps, create=create)
+    return (SqliteLedger.open_or_create if create else SqliteLedger.open)(place, budget, caps)
+
+
+def make_ledger(place: LedgerPlace, budget: Budget, caps: Mapping[str, object]) -> None:
+    """Make a ledger where there is none, and never was one."""
+    if isinstance(place, PostgresPlace):
+        PostgresLedger.make(place, budget, caps).close()
+    else:
+        SqliteLedger.create(place, budget, caps).close()
 
 
 def open_existing(place: LedgerPlace) -> Ledger:
@@ -70,7 +86,7 @@ def restore(place: LedgerPlace) -> Path:
 
 def _place(place: str, base: Path, policy: Policy) -> LedgerPlace:
     if is_postgres(place):
-        return PostgresPlace.of(place, _beside(policy, ".anchor", without_password(place)), base)
+        return PostgresPlace.of(place, _anchor_of(place, policy), base)
     if "://" in place:
         raise ParameterError(
             f"the ledger {place.split('://', maxsplit=1)[0]}://... is of no known kind: a ledger is a file, or a "
@@ -79,8 +95,8 @@ def _place(place: str, base: Path, policy: Policy) -> LedgerPlace:
     return base / Path(place).expanduser()
 
 
-def _beside(policy: Policy, suffix: str, named: str) -> Path:
-    """A file beside the policy; if that is no file, one in the working folder, after the name of what it belongs to."""
+def _anchor_of(address: str, policy: Policy) -> Path:
+    """A file beside the policy; if that is no file, one in the working folder, named after the address."""
     if policy.path is not None:
-        return policy.path.with_suffix(suffix)
-    return policy.base / f"confide-{sha256(named.encode()).hexdigest()[:12]}{suffix}"
+        return policy.path.with_suffix(".anchor")
+    return policy.base / f"confide-{sha256(without_password(address).encode()).hexdigest()[:12]}.anchor"

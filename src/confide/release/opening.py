@@ -9,7 +9,7 @@ from confide.errors import ParameterError
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
-from confide.release.ledgers import create_or_open, ledger_place
+from confide.release.ledgers import ledger_place, open_ledger
 from confide.release.session import Session
 from confide.release.sources import Data, open_engine
 
@@ -22,21 +22,25 @@ def open_session(
     ledger: str | os.PathLike[str] | None = None,
     *,
     analyst: str = "",
+    create: bool = False,
 ) -> Session:
     """Open a policy's data for questions.
 
     `policy` is a path, a dict or a `Policy`; `data` maps tables to Arrow, pandas or polars frames where the policy
-    names no files, or is the session of Spark that has them. The ledger is `ledger`, or what the policy says, or a
-    file beside the policy: a file, or a schema on PostgreSQL, made on the first opening and never again. `analyst`
-    names who asks: stored answers and caps are theirs.
+    names no files, or is the session of Spark that has them. The ledger, a file or a schema on PostgreSQL, is
+    `ledger`, or what the policy says, or, for a policy file that names its data, a file beside it. It must be there:
+    `create=True` makes it if it is not, with the whole budget unspent. `analyst` names who asks: stored answers and
+    caps are theirs.
     """
     rules = read_policy(policy)
     if not isinstance(analyst, str) or len(analyst) > 200:
         raise ParameterError("analyst is a short name")
+    if not isinstance(create, bool):
+        raise ParameterError("create is True or False")
+    place = ledger_place(rules, ledger, framed=isinstance(data, Mapping) and bool(data))
     engine = open_engine(rules, data)
     try:
-        place = ledger_place(rules, ledger, engine)
-        book = create_or_open(place, rules.budget, rules.analysts)
+        book = open_ledger(place, rules.budget, rules.analysts, create=create)
     except BaseException:
         engine.close()
         raise
