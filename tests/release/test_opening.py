@@ -1,6 +1,5 @@
 """A budget never starts anew by accident: a ledger is named, and made only by whoever says so."""
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -86,12 +85,12 @@ def test_a_dict_in_another_folder_is_refused(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_ledger_is_never_made_by_opening(tmp_path: Path, kind: str) -> None:
     policy = write(tmp_path, kind)
-    before = sorted(os.listdir(tmp_path))
+    before = sorted(tmp_path.iterdir())
     with pytest.raises(LedgerMissing) as caught:
         confide.open(policy)
     for words in (str(tmp_path / "people.ledger"), "confide ledger create", "create=True", "--ledger"):
         assert words in str(caught.value)
-    assert sorted(os.listdir(tmp_path)) == before
+    assert sorted(tmp_path.iterdir()) == before
     assert spend(policy, create=True) == 0
     with confide.open(policy) as session, pytest.raises(BudgetError):
         session.sql("SELECT SUM(x) AS s FROM t", epsilon="0.1")
