@@ -12,13 +12,23 @@
     │   ├── LedgerRolledBack    older than its anchor
     │   ├── LedgerBusy          locked by somebody else for too long
     │   └── LedgerFull          the disk is full; nothing was charged
-    └── EngineError         the database failed after the charge; its text is constant
+    └── EngineError         what was charged could not be answered; its text is constant
 
 Two kinds of text. Errors that come from public facts (the text of a query, the policy, a schema) say what was asked,
-what is allowed and what to do. An `EngineError` comes after a private read and always says the same.
+what is allowed and what to do. An `EngineError` comes after a charge and always says the same.
 """
 
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
+
+CUSTODIAN: Final = "confide.custodian"
+"""The name of the logger that is told why something failed after a charge. Its lines may hold values of the data."""
+
+_LOG = logging.getLogger(CUSTODIAN)
+_LOG.addHandler(logging.NullHandler())
+_LOG.propagate = False  # who sets up logging for a program does not ask for these; a custodian adds a handler to them
 
 
 class ConfideError(Exception):
@@ -90,9 +100,16 @@ class LedgerFull(LedgerError):  # noqa: N818
 
 
 class EngineError(ConfideError):
-    """The database failed after the charge. The text is constant, because the reason may depend on the data."""
+    """What was charged could not be answered. The text is constant, because the reason may depend on the data."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the question could not be answered, and its charge stands; asked again as it was, it costs nothing more"
+            "the question could not be answered, and its charge stands; "
+            "asked again as it was, it costs nothing more and ends the same way"
         )
+
+
+def tell_custodian(what: str, error: BaseException | None = None) -> None:
+    """Say why something failed after a charge, to nobody but a custodian who listens; whatever comes of that."""
+    with suppress(Exception):
+        _LOG.error(what, exc_info=error)

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import confide
-from confide.errors import EngineError, SourceError
+from confide.errors import SourceError
 from tests.spark import MISSING, free_port, has_java
 
 SQL = "SELECT g, COUNT(*) AS n, SUM(x) AS s, MEDIAN(x) AS m FROM t GROUP BY g"
@@ -66,7 +66,7 @@ def policy(folder: Path, port: int) -> dict[str, Any]:
 
 
 @pytest.mark.audit
-def test_a_server_answers_and_when_it_is_killed_the_charge_stays(
+def test_a_server_answers_and_when_it_is_gone_nothing_is_charged(
     server: tuple[subprocess.Popen[bytes], int], tmp_path: Path
 ) -> None:
     running, port = server
@@ -76,10 +76,9 @@ def test_a_server_answers_and_when_it_is_killed_the_charge_stays(
         running.kill()
         running.wait()
         begun = time.monotonic()
-        with pytest.raises(EngineError) as caught:
+        with pytest.raises(SourceError, match="nothing was charged"):
             people.sql(SQL, epsilon=10_000)
-        assert str(caught.value) == str(EngineError())
-        assert people.budget.spent == 30_000
+        assert people.budget.spent == 20_000
     assert time.monotonic() - begun < 120
     with pytest.raises(SourceError, match="cannot be reached"):
         confide.open(policy(tmp_path, port), ledger=tmp_path / "l", create=True)

@@ -373,12 +373,13 @@ def test_a_spark_that_is_killed_gives_one_error_and_the_charge_stays(folder: Pat
         "for epsilon in (2, 3):\n"
         "    try: people.sql('SELECT SUM(age) AS s FROM person', epsilon=epsilon)\n"
         "    except confide.errors.EngineError as error: print('ended', 'charge' in str(error), error.__context__)\n"
+        "    except confide.errors.SourceError as error: print('refused', 'nothing was charged' in str(error))\n"
         "    engine._fetch = slow\n"
         "print(people.budget.spent, time.monotonic() - begun < 60)\n"
         "people.close()\n"
     )
     lines = _run(code).splitlines()
-    assert lines == ["ended True None", "ended True None", "6.0 True"]
+    assert lines == ["ended True None", "refused True", "3.0 True"]
 
 
 @pytest.mark.audit
@@ -395,7 +396,7 @@ def test_a_spark_that_was_stopped_is_started_again(folder: Path) -> None:
         "        if not last:\n"
         "            people._holdings.engine._session.spark.sparkContext._jsc.sc().stop()\n"
         "        try: print(people.sql('SELECT COUNT(*) AS n FROM person', epsilon=3000).to_dicts()[0]['n'])\n"
-        "        except confide.errors.EngineError as error: print('ended', error.__context__)\n"
+        "        except confide.errors.SourceError as error: print('refused', error.__context__)\n"
         "        print(people.budget.spent)\n"
     )
-    assert _run(code).splitlines() == ["ended None", "3000.0", "3000", "3000.0"]
+    assert _run(code).splitlines() == ["refused None", "0.0", "3000", "3000.0"]

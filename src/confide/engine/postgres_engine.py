@@ -1,5 +1,6 @@
 """PostgreSQL: every question in one read-only transaction, so that all its parts see one state of the data."""
 
+import select
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -114,6 +115,22 @@ class PostgresEngine(SqlEngine):
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def ready(self) -> None:
+        """A connection that died while it was idle is made anew, or nothing is charged."""
+        if not self._lock.acquire(blocking=False):
+            return  # in use, and so there
+        complaint = ""
+        try:
+            if self._connection is not None and not self._connection.closed and _has_ended(self._connection):
+                self._disconnect()
+            self._connected()
+        except psycopg.Error as error:
+            complaint = _complaint(error)
+        finally:
+            self._lock.release()
+        if complaint:
+            raise SourceError(f"{complaint}. Nothing was charged")
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -230,6 +247,13 @@ class PostgresEngine(SqlEngine):
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         declared = self._policy.tables[table].columns
         return {column: declared.get(column) for owner, column in self._storages if owner == table}
+
+
+def _has_ended(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server said something while nothing was asked: that it goes, or an end without a word."""
+    look = select.poll()
+    look.register(connection.fileno(), select.POLLIN)
+    return bool(look.poll(0))
 
 
 def _address(source: str) -> tuple[str, str | None]:

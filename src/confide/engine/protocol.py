@@ -69,6 +69,10 @@ class Engine(Protocol):
         """Names the state of the data; it changes when the data do."""
         ...
 
+    def ready(self) -> None:
+        """Refuse, before anything is charged, data that cannot be reached, or are not those that were opened."""
+        ...
+
     def evaluate(
         self, summary: Summary, charge: Charge, secret: bytes, keep: Keep | None = None, windows: Windows | None = None
     ) -> Exact:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -55,10 +56,11 @@ def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], lim
         finally:
             done.set()
 
+    context = copy_context()  # in a release no warning is shown, here neither
     worker = hired()
     finished = False
     try:
-        worker.do(work)
+        worker.do(lambda: context.run(work))
         finished = done.wait(limit_seconds)
     finally:
         if not finished:

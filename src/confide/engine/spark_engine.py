@@ -84,6 +84,13 @@ class SparkEngine(SqlEngine):
             "Confide only reads; Spark does not tell what this user could write, so give it no more rights than that",
         )
 
+    def ready(self) -> None:
+        """Spark in this process may have been stopped, and a server may be gone."""
+        if self._closed or self._session.gone():
+            raise SourceError(
+                "Spark has stopped, or cannot be reached any more; nothing was charged. Open the data again"
+            )
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True

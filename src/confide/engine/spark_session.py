@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -152,6 +153,17 @@ class OwnSession:
         if _is_remote(self.spark):
             _start(self.spark.stop).join(_PAUSE if self._lost() else _PATIENCE)
 
+    def gone(self) -> bool:
+        """Whether Spark has stopped, or does not say that it has not."""
+        asked: list[bool] = []
+
+        def ask() -> None:
+            remote = _is_remote(self.spark)
+            asked.append(bool(self.spark.version) if remote else not self.spark.sparkContext._jsc.sc().isStopped())
+
+        _start(ask).join(_PATIENCE)
+        return asked != [True]
+
     def _lost(self) -> bool:
         asked: list[Any] = []
         _start(lambda: asked.append(self.spark.version)).join(1.0)
@@ -281,6 +293,7 @@ def _quietly(call: Callable[[], Any]) -> Any:
 
 
 def _start(work: Callable[[], Any]) -> threading.Thread:
-    thread = threading.Thread(target=_quietly, args=(work,), name="confide-statement", daemon=True)
+    context = copy_context()  # in a release no warning is shown, here neither
+    thread = threading.Thread(target=context.run, args=(_quietly, work), name="confide-statement", daemon=True)
     thread.start()
     return thread

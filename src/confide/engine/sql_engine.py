@@ -1,6 +1,5 @@
 """What every engine that speaks SQL shares: summaries against a charge, and facts of public tables."""
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -12,17 +11,12 @@ from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
 from confide.engine.sql import SummaryWriter
 from confide.engine.tabulation import tabulated
-from confide.errors import EngineError
+from confide.errors import EngineError, SourceError, tell_custodian
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Field, Join, Relation, Scan, Summary
 from confide.workload.tables import ExactTables
-
-_LOG = logging.getLogger(__name__)
-# For a custodian who sets up logging. Without that Python would write it to standard error, which is the analyst's, and
-# why a statement failed may depend on the data.
-_LOG.addHandler(logging.NullHandler())
 
 Result = TypeVar("Result")
 
@@ -71,6 +65,11 @@ class SqlEngine(ABC):
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         """The columns of a public table, those that the policy describes with their description."""
 
+    def ready(self) -> None:
+        """Refuse, before anything is charged, what is known not to work. What fails later is paid for."""
+        if not self._unchanged():
+            raise SourceError("the data have changed since they were opened; nothing was charged. Open them again")
+
     # --- private reads ------------------------------------------------------------------------------------------------
 
     def evaluate(
@@ -96,15 +95,16 @@ class SqlEngine(ABC):
     def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
         if not isinstance(charge, Charge):
             raise TypeError("private rows are read against a charge of the ledger")
-        reason = "the data changed since they were opened"
+        reason: Exception | None = None
         try:
             result = read()
             if self._unchanged():
                 return result
         except Exception as error:
-            reason = type(error).__name__
+            reason = error
         # Raised outside of the handler, so that the database's words do not travel along as its context.
-        _LOG.error("a statement failed: %s", reason)
+        tell_custodian("the data changed since they were opened" if reason is None else "a statement failed", reason)
+        del reason  # it refers to this frame
         raise EngineError
 
     def _exact(self, summary: Summary, secret: bytes, keep: Keep | None, windows: Windows) -> Exact:

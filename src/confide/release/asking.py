@@ -88,7 +88,7 @@ def answer_question(
 
         return allocation.loss, release
 
-    return Answer.from_bytes(holdings.once(key, f"sql: {sql.strip()}", prepare))
+    return holdings.once(key, f"sql: {sql.strip()}", prepare, Answer.from_bytes)
 
 
 def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:

@@ -145,9 +145,9 @@ class LedgerCurator:
             return loss, lambda charge: _packed(release(charge))
 
         key = self._step_key(self._step)
-        stored = self._holdings.once(key, f"synthesize {self._key[:8]}, step {self._step}: {what}", prepare)
+        found = self._holdings.once(key, f"synthesize {self._key[:8]}, step {self._step}: {what}", prepare, _unpacked)
         self.spent = add(self.spent, loss)
-        return _unpacked(stored)
+        return found
 
     def _step_key(self, step: int) -> str:
         return self._holdings.key("synthesize step", self._key, str(step))

@@ -109,7 +109,7 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
         return loss, release
 
     purpose = f"graph: {pattern.name} of {edges.table}({edges.source}, {edges.target}) {pattern.more}".strip()
-    return Answer.from_bytes(holdings.once(key, purpose, prepare))
+    return holdings.once(key, purpose, prepare, Answer.from_bytes)
 
 
 def _answer(

@@ -1,25 +1,35 @@
 """What a release is made from: one policy's data, its ledger, an analyst and a source of noise.
 
-Everything that is paid for goes through `once`: charge before read, and the answer stored before it is sent.
+Everything that is paid for goes through `once`: charge before read, then one outcome, which is kept before it is given.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 from confide.engine import Engine
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
 from confide.ledger import Ledger
 from confide.mechanism import Randomness
 from confide.policy import Policy
 from confide.privacy.budget import fits, in_currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
+from confide.release.guard import guarded, told
 
 LONGEST_PURPOSE: Final = 4_000
 
 Release = Callable[[Charge], bytes]
+Result = TypeVar("Result")
+
+_UNKEPT: Final[dict[type[LedgerError], str]] = {
+    LedgerFull: "the disk that holds the ledger is full",
+    LedgerBusy: "the ledger was in use by others for too long",
+    LedgerDamaged: "the ledger is not as it was when the question was charged",
+    LedgerError: "the ledger could not be written",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +51,47 @@ class Holdings:
         whole = (kind, self._facts, self.engine.version, self.analyst, *parts)
         return sha256("\x1f".join(whole).encode()).hexdigest()
 
-    def once(self, key: str, purpose: str, prepare: Callable[[], tuple[PrivacyLoss, Release]]) -> bytes:
-        """What is stored under a key; else what `prepare` names is charged, released and stored. Never refunded."""
-        stored = self.ledger.answer(key)
-        if stored is None:
-            loss, release = prepare()
-            charge = self.ledger.charge(loss, purpose[:LONGEST_PURPOSE], key, self.analyst)
-            stored = self.ledger.store(charge, release(charge))
-        return stored
+    def known(self, key: str, read: Callable[[bytes], Result]) -> Result | None:
+        """What is kept under a key, read; None if there is nothing. A failure that is kept is raised again."""
+        kept = self.ledger.answer(key)
+        return None if kept is None else told(kept, read)
+
+    def once(
+        self,
+        key: str,
+        purpose: str,
+        prepare: Callable[[], tuple[PrivacyLoss, Release]],
+        read: Callable[[bytes], Result],
+    ) -> Result:
+        """What is kept under a key, read; else what `prepare` names is charged, released and kept. Never refunded.
+
+        `prepare` looks at public facts alone, and refuses what it must. From the charge on there is one outcome: what
+        was released, or the constant `EngineError`. It is kept before anybody hears of it, and the same call gives it
+        again; of several callers with one key all get the outcome that was kept first.
+        """
+        kept = self.ledger.answer(key)
+        if kept is not None:
+            return told(kept, read)
+        loss, release = prepare()
+        self.engine.ready()
+        charge = self.ledger.charge(loss, purpose[:LONGEST_PURPOSE], key, self.analyst)
+        outcome, result = guarded(lambda: release(charge), read)
+        kept = self._keep(charge, outcome)
+        return result if result is not None and kept == outcome else told(kept, read)
+
+    def _keep(self, charge: Charge, outcome: bytes) -> bytes:
+        """Keep an outcome. Where that fails nothing is given, and the words say that the charge stands."""
+        kind: type[LedgerError]
+        try:
+            return self.ledger.store(charge, outcome)
+        except LedgerError as error:
+            kind = next(kind for kind in _UNKEPT if isinstance(error, kind))
+        except Exception:
+            kind = LedgerError
+        raise kind(
+            f"{_UNKEPT[kind]}, so what was found is not kept and not given; the charge stands, and the same call again "
+            "costs nothing more"
+        )
 
     def affordable(self, loss: PrivacyLoss) -> bool:
         """Whether a loss fits what is left, for the analyst and for the data."""

@@ -40,7 +40,7 @@ def answer_join(holdings: Holdings, request: JoinRequest, sql: str) -> Answer:
 
         return request.loss, release
 
-    return Answer.from_bytes(holdings.once(key, f"sql: {sql.strip()}", prepare))
+    return holdings.once(key, f"sql: {sql.strip()}", prepare, Answer.from_bytes)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------

@@ -261,9 +261,10 @@ def make_microdata(
 
         return noise.loss, release
 
-    stored = holdings.once(key, f"microdata: {design.table}: {show_marginals(design.marginals)}", prepare)
+    purpose = f"microdata: {design.table}: {show_marginals(design.marginals)}"
+    measured = holdings.once(key, purpose, prepare, Measurements.from_bytes)
     step(f"fitting by {method}", steps - 1, steps)
-    made = fitted_to(Measurements.from_bytes(stored), method, stages, request.zeros, request.totals, request.confidence)
+    made = fitted_to(measured, method, stages, request.zeros, request.totals, request.confidence)
     step("done", steps, steps)
     return made
 

@@ -84,12 +84,12 @@ def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None
 
     facts = (design.workload, design.strategy, design.tabulation, str(design.epsilon))
     key = holdings.key("synthesize", sha256(repr(facts).encode()).hexdigest())
-    stored = holdings.ledger.answer(key)
-    if stored is not None:
-        return Synthetic.from_bytes(stored)
+    known = holdings.known(key, Synthetic.from_bytes)
+    if known is not None:
+        return known
     if find_spec("jax") is None:
         raise ParameterError("synthesis needs the package jax: pip install 'confide[synthesis]'")
-    return Synthetic.from_bytes(_run(holdings, design, key, tell))
+    return _run(holdings, design, key, tell)
 
 
 def plan(holdings: Holdings, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
@@ -100,7 +100,7 @@ def plan(holdings: Holdings, request: SynthesisRequest, confidence: object) -> "
     return plan_synthesis(holdings, design, _words(design.strategy), confidence)
 
 
-def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> bytes:
+def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "Synthetic":
     from confide.release.curator import LedgerCurator  # noqa: PLC0415
     from confide.release.synthetic import Synthetic  # noqa: PLC0415
     from confide.synthesis import rap  # noqa: PLC0415  heavy, and loaded when used
@@ -139,7 +139,7 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> b
         # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
         return curator.rest, lambda _: made.to_bytes()
 
-    return holdings.once(key, f"synthesize {key[:8]}: {design.workload.describe()}", prepare)
+    return holdings.once(key, f"synthesize {key[:8]}: {design.workload.describe()}", prepare, Synthetic.from_bytes)
 
 
 def _design(holdings: Holdings, request: SynthesisRequest) -> Design:

@@ -127,7 +127,7 @@ def trust(holdings: Holdings, request: Request, epsilon: object) -> Verdict | Ve
 
         return loss, release
 
-    verdicts = Verdicts.from_bytes(holdings.once(key, purpose, prepare))
+    verdicts = holdings.once(key, purpose, prepare, Verdicts.from_bytes)
     return verdicts[0] if request.single else verdicts
 
 

@@ -1,0 +1,113 @@
+"""What happens between a charge and its outcome: it is guarded, and what comes of it is one of two things.
+
+Everything in between works on exact values, or on noisy ones that nobody has seen. Which exception it ends with, which
+warning it gives and what it logs would all tell of them. So whatever goes wrong becomes one constant failure, which is
+kept like an answer: the same call again finds it, and no second noise is drawn for the same charge.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from confide.errors import EngineError, tell_custodian
+from confide.ledger import LONGEST_ANSWER
+
+Result = TypeVar("Result")
+
+FAILURE: Final = b"confide failure 1\n"
+"""What is kept in place of an answer. No answer begins like this: they are JSON, zlib's, or name what they are."""
+
+_STOPS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
+_GOES_ON: Final = "the charge stands, and nothing was given for it; the same call again costs nothing more"
+
+
+def guarded(release: Callable[[], bytes], read: Callable[[bytes], Result]) -> tuple[bytes, Result | None]:
+    """What `release` gives, and how it reads; the failure and None if anything goes wrong, whatever it is.
+
+    It is read here already, so that what is kept is known to be readable. Somebody who stops the program is no failure
+    but like a crash: nothing has left, so nothing need be kept.
+    """
+    stopped: BaseException | None = None
+    failed: BaseException | None = None
+    try:
+        with quiet():
+            given = release()
+            if len(given) <= LONGEST_ANSWER and given != FAILURE:
+                return given, read(given)
+    except _STOPS as stop:
+        stopped = _afresh(stop)
+    except BaseException as error:
+        failed = error
+    # Outside of the handlers, so that nothing travels along as a context.
+    if stopped is not None:
+        raise stopped
+    tell_custodian("a release failed after its charge", failed)
+    return FAILURE, None
+
+
+def told(kept: bytes, read: Callable[[bytes], Result]) -> Result:
+    """What is kept under a key, read: the answer, or the constant failure once more."""
+    if kept == FAILURE:
+        raise EngineError
+    return read(kept)
+
+
+def _afresh(stop: BaseException) -> BaseException:
+    """The same stop without what it went through, whose frames hold exact values."""
+    fresh: BaseException = KeyboardInterrupt()
+    if isinstance(stop, SystemExit):
+        fresh = SystemExit(stop.code)
+    elif isinstance(stop, GeneratorExit):
+        fresh = GeneratorExit()
+    fresh.add_note(_GOES_ON)
+    return fresh
+
+
+# --- warnings ---------------------------------------------------------------------------------------------------------
+
+_inside: ContextVar[bool] = ContextVar("between a charge and its outcome", default=False)
+
+
+class _Unsaid:
+    """Stands where a filter of warnings has its pattern: it matches whatever is said inside of a guard.
+
+    `warnings.catch_warnings` would do it for all threads of the process, and leave the filters of another thread behind
+    where two of them overlap. This one is in place for good, and does nothing elsewhere.
+    """
+
+    def match(self, text: str) -> bool:
+        return _inside.get()
+
+
+_FILTER: Final[Any] = ("ignore", _Unsaid(), Warning, None, 0)
+
+
+_placing: Final = Lock()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Inside, no warning is shown, kept or raised: whether there is one may depend on the data."""
+    if not warnings.filters or warnings.filters[0] is not _FILTER:
+        _place_first()
+    token = _inside.set(True)
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _inside.reset(token)
+
+
+def _place_first() -> None:
+    """Somebody put a filter before ours, or took ours away."""
+    filters: list[Any] = warnings.filters  # type: ignore[assignment]
+    with _placing:
+        filters.insert(0, _FILTER)
+        for place in range(len(filters) - 1, 0, -1):
+            if filters[place] is _FILTER:
+                del filters[place]
