@@ -237,7 +237,7 @@ def test_arithmetic_on_noisy_numbers_gives_no_free_noise(tmp_path: Path) -> None
     sql = f"SELECT {first} AS a, ABS(COUNT(*){' * 1e30' * 11} + 1) AS b FROM t"
     frame = pl.DataFrame({"g": ["a"] * 10, "x": [1] * 10, "y": [0.5] * 10})
     outcomes = set()
-    with confide.open(row_policy(), {"t": frame}, tmp_path / "l") as session:
+    with confide.open(row_policy(), {"t": frame}, tmp_path / "l", create=True) as session:
         for _ in range(10):
             try:
                 outcomes.add(session.sql(sql, epsilon=1).to_bytes())
