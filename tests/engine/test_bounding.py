@@ -51,20 +51,24 @@ def taken_in_order(data: list[dict[str, Any]], rows: int, groups: int, grouped: 
     """The selection in plain Python."""
     key = sha256(b"confide order\x00" + secret).hexdigest()[:32]
 
-    def order(hashed: list[Any], ties: list[Any]) -> tuple[Any, ...]:
-        texts = [key, *(str(value) for value in hashed if value is not None)]
-        return sha256(",".join(texts).encode()).hexdigest(), *((value is None, value or 0) for value in ties)
+    def order(hashed: list[Any]) -> str:
+        parts = ["," if value is None else f",{len(str(value))}:{value}" for value in hashed]
+        return sha256("".join([key, *parts]).encode()).hexdigest()
 
     found = [row | {"x": index(row["x"])} for row in data if not grouped or row["c"] in KINDS]
     kept = []
     for unit in sorted({row["k"] for row in found}):
         own = [row for row in found if row["k"] == unit]
         if grouped and groups < rows:  # so many rows fall into no more groups anyway
-            first = sorted({order([unit, row["c"]], [row["c"]]) for row in own})[:groups]
-            own = [row for row in own if order([unit, row["c"]], [row["c"]]) in first]
-        columns = ("c", "k", "s", "x")
-        kept += sorted(own, key=lambda row: order([row[c] for c in columns], [str(row[c]) for c in columns]))[:rows]
+            first = sorted({order([unit, row["c"]]) for row in own})[:groups]
+            own = [row for row in own if order([unit, row["c"]]) in first]
+        kept += sorted(own, key=lambda row: order([seen(row["c"]), row["k"], row["s"], row["x"]]))[:rows]
     return [(row["k"], row["c"], row["x"], row["s"]) for row in kept]
+
+
+def seen(kind: str | None) -> str | None:
+    """What is not declared is nothing: of rows that no query tells apart, any may be kept."""
+    return kind if kind in KINDS else None
 
 
 def index(value: int | None) -> int | None:

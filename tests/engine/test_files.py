@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -224,14 +224,17 @@ def test_a_truncated_parquet_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"age": pa.array(["canary-77af", "2", "3"])}, ("p.parquet, column age is stored as VARCHAR", "a number")),
-        ({"age": pa.array([True, False, None])}, ("column age is stored as BOOLEAN", "a number")),
-        ({"height": pa.array([date(1990, 1, 1)] * 3)}, ("column height is stored as DATE", "a number")),
-        ({"region": pa.array([1, 2, 3])}, ("column region is stored as BIGINT", "a category of texts")),
-        ({"kids": pa.array(["0", "1", "2"])}, ("column kids is stored as VARCHAR", "a category of whole numbers")),
-        ({"member": pa.array([0, 1, 1])}, ("column member is stored as BIGINT", "a category of true/false")),
-        ({"born": pa.array(["1990-01-01"] * 3)}, ("column born is stored as VARCHAR", "a date")),
+        ({"age": pa.array([date(1990, 1, 1)] * 3)}, ("p.parquet, column age is stored as DATE", "a number")),
+        ({"height": pa.array([time(8, 30)] * 3)}, ("column height is stored as TIME", "a number")),
+        ({"kids": pa.array([date(1990, 1, 1)] * 3)}, ("column kids is stored as DATE", "a category of whole numbers")),
+        ({"member": pa.array([date(1990, 1, 1)] * 3)}, ("member is stored as DATE", "a category of true/false")),
+        ({"born": pa.array([1, 2, 3])}, ("column born is stored as BIGINT", "a date")),
+        ({"born": pa.array([True, False, None])}, ("column born is stored as BOOLEAN", "a date")),
         ({"age": pa.array([[1], [2], [3]])}, ("column age is stored as BIGINT[]", "a number")),
+        ({"born": pa.array([[datetime(2020, 1, 1, tzinfo=UTC)]] * 3)}, ("born is stored as TIMESTAMP", "a date")),
+        ({"note": pa.array([["a"], ["b"], None])}, ("column note is stored as VARCHAR[]", "text")),
+        ({"id": pa.array([b"a", b"b", None])}, ("column id is stored as BLOB", "an id")),
+        ({"region": pa.array([b"N", b"E", None])}, ("column region is stored as BLOB", "a category of texts")),
         ({"age": pa.array([{"x": 1}, {"x": 2}, {"x": 3}])}, ("column age is stored as STRUCT", "a number")),
     ],
 )

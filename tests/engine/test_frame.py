@@ -1,6 +1,6 @@
 """Frames as sources: Arrow, pandas and polars in the types that they come in."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -188,12 +188,10 @@ def test_ids_of_any_type_can_be_the_unit() -> None:
     tables = {"person": {"columns": {"pid": {"type": "id"}, "age": {"range": [0, 100]}}}}
     rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "person.pid", "tables": tables})
     for ids in (
-        pa.array([b"a", b"b", b"a", None]),
         pa.array([date(2020, 1, 1), date(2020, 1, 2), date(2020, 1, 1), None]),
         pa.array([True, False, True, None]),
-        pa.array([0.5, float("nan"), 0.5, None]),
-        pa.array([[1], [2], [1], None]),
-        pa.array([{"x": 1}, {"x": 2}, {"x": 1}, None]),
+        pa.array([0.5, 1.5, 0.5, float("nan")]),
+        pa.array([time(8, 30), time(9, 30), time(8, 30), None]),
         pa.array([Decimal("1.5"), Decimal("2.5"), Decimal("1.5"), None]),
     ):
         engine = DuckDBEngine(rules, {"person": pa.table({"pid": ids, "age": [1, 1, 1, 1]})})
@@ -212,13 +210,12 @@ def test_ids_of_any_type_can_be_the_unit() -> None:
         (5, "is a int; give an Arrow, pandas or polars frame"),
         ([1, 2], "is a list"),
         (object(), "is a object"),
-        ({"x": ["canary-77af", 5]}, "each column needs one type"),
         (pa.table([[1], [2]], names=["x", "x"]), "names a column twice"),
         (pa.table({"y": [1]}), "the frame for t has no column x, which the policy names for t; it has y"),
         (pa.table({"X": [1]}), "it has X"),
         (
-            pa.table({"x": ["canary-77af"]}),
-            "the frame for t, column x is stored as VARCHAR, but the policy makes it a number",
+            pa.table({"x": [date(2024, 1, 1)]}),
+            "the frame for t, column x is stored as DATE, but the policy makes it a number",
         ),
         (pa.table({"x": pa.array([5], pa.duration("s"))}), "column x is stored as INTERVAL"),
     ],

@@ -1,9 +1,9 @@
 """At most `rows` rows and `groups` groups of each unit, the first in an order keyed by a secret.
 
-The order is by a keyed hash of the rows themselves, never by where they stand, and ties are broken by all declared
-columns: what a tie leaves open are rows that no query can tell apart. The hash is SHA-256 of the values as text, and
-the order of ties is spelled out, so that every engine keeps the same rows. Units with few rows pass as they are, which
-is what the order would do with them, so only the others pay for being ordered.
+The order is by a keyed hash of the rows themselves, never by where they stand: of all declared columns, as the policy
+sees them. What a tie leaves open are rows that no query can tell apart. The hash is SHA-256 of the values as canonical
+texts (`docs/values.md`), so that every engine keeps the same rows, however they are stored. Units with few rows pass as
+they are, which is what the order would do with them, so only the others pay for being ordered.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
     if limits_groups:
         rows = _first_groups(rows, relation, bound, secret)
     aliases = [alias for alias, _ in order]
-    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, aliases, secret)})"
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, secret)})"
     parts.append(f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}")
     many = f"SELECT u, COUNT(*) AS n FROM ({counted}) AS w GROUP BY u HAVING COUNT(*) > {few}"
     return f"WITH many AS MATERIALIZED ({many}) {' UNION ALL '.join(parts)}"
@@ -68,7 +68,7 @@ def bounded_once(relation: Bounded, bound: Bound, secret: bytes) -> str:
     if limits_groups:
         rows = _first_groups(rows, relation, bound, secret, bound.groups)
     aliases = [alias for alias, _ in order]
-    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, aliases, secret, bound.rows)})"
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, secret, bound.rows)})"
     return f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}"
 
 
@@ -81,7 +81,7 @@ def _rows_of(relation: Bounded, units: str, extra: Columns) -> str:
 def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes, few: int | None = None) -> str:
     aliases = [alias for alias, _ in relation.keys]
     # The unit is part of the hash, so that not every unit keeps the same groups.
-    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {_order(['u', *aliases], aliases, secret, few)})"
+    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {_order(['u', *aliases], secret, few)})"
     return f"SELECT * FROM (SELECT *, {ranked} AS gr FROM ({rows}) AS h) AS g WHERE gr <= {bound.groups}"
 
 
@@ -89,12 +89,21 @@ def _outside(unit: str) -> str:
     return f"{unit} NOT IN (SELECT u FROM many)"
 
 
-def _order(hashed: Sequence[str], ties: Sequence[str], secret: bytes, few: int | None = None) -> str:
-    """By a hash that nobody knows without the secret, then by the columns themselves; from `few` rows of a unit on."""
+def _order(hashed: Sequence[str], secret: bytes, few: int | None = None) -> str:
+    """By a hash that nobody knows without the secret; from `few` rows of a unit on.
+
+    What is hashed are the values as texts, each with its length, so that only rows with the same values tie: an order
+    among those that ran together would depend on how they are stored.
+    """
     key = sha256(b"confide order\x00" + secret).hexdigest()[:32]
-    # Values that run together in the text only tie, and ties are broken below.
-    texts = ", ".join([text(key), *(cast(column, "VARCHAR") for column in hashed)])
-    digest = f"SHA256(CONCAT_WS(',', {texts}))"
+    digest = f"SHA256(CONCAT({', '.join([text(key), *map(_measured, hashed)])}))"
     if few is not None:
         digest = case([(f"many > {few}", digest)])
-    return ", ".join(f"{part} NULLS LAST" for part in (digest, *ties))
+    return f"{digest} NULLS LAST"
+
+
+def _measured(column: str) -> str:
+    """`,5:12345`, or `,` for what is unknown."""
+    written = cast(column, "VARCHAR")
+    known = f"CONCAT(',', {cast(f'LENGTH({written})', 'VARCHAR')}, ':', {written})"
+    return case([(f"{column} IS NOT NULL", known)], "','")

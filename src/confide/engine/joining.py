@@ -87,7 +87,7 @@ def _most(
     relation = relation_of(scans, pairs)
     rows = RowWriter(statements.storages, relation)
     source = SummaryWriter(Summary(relation, Always(True), None, (), ()), statements.storages, b"").source()
-    values = [rows.join_value(field)[0] for field in boundary]
+    values = [rows.joined(field).sql for field in boundary]
     filters = filters_of(question.where)
     conditions = [f"{value} IS NOT NULL" for value in values]
     conditions += [rows.predicate(part) for scan in scans for part in filters.get(scan.source, ())]
@@ -136,9 +136,9 @@ class SharesInquiry:
         chosen = question.weights[self.weight]
         cell = Cell("rows" if chosen.number is None else "total", chosen.number, chosen.where)
         value = writer.input_of(cell)
-        units = [(f"u{place}", cast(rows.column(owner), "VARCHAR")) for place, owner in enumerate(owners)]
-        if len({rows.storage(owner) for owner in owners}) == 1:
-            units = [(f"u{place}", rows.column(owner)) for place, owner in enumerate(owners)]
+        alike = len({rows.storage(owner) for owner in owners}) == 1
+        keys_of = rows.column if alike else rows.joined_text
+        units = [(f"u{place}", keys_of(owner)) for place, owner in enumerate(owners)]
         kept = writer.unbounded_rows([*units, ("w", value)])
         keys = [f"k{place}" for place in range(len(question.keys))]
         grouped = ", ".join([*keys, *(alias for alias, _ in units)])

@@ -8,7 +8,7 @@ import duckdb
 
 from confide.engine.csv_header import read_header
 from confide.engine.running import Rows, run
-from confide.engine.schema import Stored, read_column, read_public_column, read_text_column
+from confide.engine.schema import Stored, read_column, read_public_column
 from confide.engine.source import Attached, File, Frame, Source
 from confide.engine.storage import Storage
 from confide.engine.syntax import name, text
@@ -103,7 +103,7 @@ class Loader:
             f"read_csv([{text(path)}], auto_detect = false, header = true, delim = {text(header.delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{fields}}})"
         )
-        columns = {label: read_text_column(column) for label, column in table.columns.items()}
+        columns = {label: read_column(column, "VARCHAR", source.label) for label, column in table.columns.items()}
         if table.public:
             # What is public may be looked at: whole columns of numbers or dates are read as such.
             rest = [label for label in header.names if label not in columns]

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from confide.engine.agreeing import integer_order, text_order
 from confide.engine.protocol import Statements
 from confide.engine.row_sql import RowWriter
 from confide.engine.syntax import cast, name
-from confide.policy import Column
+from confide.policy import Column, Identifier, Text
 from confide.query.tree import Field, Scan
 
 WORK: Final = 20_000_000  # paths of two edges that are looked at in one go
@@ -92,11 +93,12 @@ class DegreeInquiry:
 def statement(inquiry: GraphInquiry, rows: RowWriter) -> str:
     """SELECT the numbers of both ends of each row that is an edge, once per pair of ends.
 
-    Numbers are in the order of the nodes themselves: which of two nodes comes first is the same in neighbours, and a
-    graph may be cut in that order (`bounded_degree`).
+    Numbers are in the order of the nodes themselves: which of two nodes comes first is the same in neighbours, however
+    either is stored, and a graph may be cut in that order (`bounded_degree`).
     """
     ends = "SELECT a AS v FROM edges UNION SELECT b AS v FROM edges"
-    numbered = f"SELECT v, ROW_NUMBER() OVER (ORDER BY v) - 1 AS n FROM ({ends}) AS e"
+    order = ", ".join(_order(inquiry, rows))
+    numbered = f"SELECT v, ROW_NUMBER() OVER (ORDER BY {order}) - 1 AS n FROM ({ends}) AS e"
     return (
         f"WITH edges AS MATERIALIZED ({_edges(inquiry, rows)}), nodes AS MATERIALIZED ({numbered}) "
         "SELECT x.n AS a, y.n AS b FROM edges JOIN nodes AS x ON edges.a = x.v JOIN nodes AS y ON edges.b = y.v"
@@ -105,12 +107,25 @@ def statement(inquiry: GraphInquiry, rows: RowWriter) -> str:
 
 def _edges(inquiry: GraphInquiry, rows: RowWriter) -> str:
     """Both ends of each row that is an edge, once per pair of ends."""
-    ends_seen = [rows.join_value(Field("s0", column)) for column in (inquiry.source, inquiry.target)]
-    (left, left_grain), (right, right_grain) = ends_seen
-    if left_grain != right_grain or left_grain is None:
-        left, right = cast(left, "VARCHAR"), cast(right, "VARCHAR")
+    left, right = rows.common(*_ends(inquiry))
     rows_sql = f"SELECT DISTINCT {left} AS a, {right} AS b FROM main.{name(inquiry.table)} AS s0"
     return f"SELECT a, b FROM ({rows_sql}) AS r WHERE a IS NOT NULL AND b IS NOT NULL AND a <> b"
+
+
+def _ends(inquiry: GraphInquiry) -> tuple[Field, Field]:
+    return Field("s0", inquiry.source), Field("s0", inquiry.target)
+
+
+def _order(inquiry: GraphInquiry, rows: RowWriter) -> tuple[str, ...]:
+    """What nodes are ordered by: their canonical texts, or integers in the same order."""
+    ends = _ends(inquiry)
+    joined = [rows.joined(end) for end in ends]
+    if all(end.kind == "flag" for end in joined) or not any(isinstance(end.column, Identifier | Text) for end in ends):
+        return ("v",)  # of declared values, which are stored in one way
+    if any(end.kind != "number" for end in joined):
+        return text_order("v")
+    narrow = all(end.reach <= 1 << 64 for end in joined)
+    return integer_order("v") if narrow else text_order(cast("v", "VARCHAR"))
 
 
 def _distinct(inquiry: GraphInquiry, rows: RowWriter) -> str:

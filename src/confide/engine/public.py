@@ -56,7 +56,7 @@ def _number(label: str, low: Fraction, high: Fraction, whole: bool) -> Column:
 def most_rows(run: Run, storages: Storages, table: str, columns: tuple[Column, ...]) -> int:
     """The most rows of a table that agree on these columns, as a join sees them."""
     writer = RowWriter(storages, Scan(table, "s", public=True))
-    values = [writer.join_value(Field("s", column))[0] for column in columns]
+    values = [writer.joined(Field("s", column)).sql for column in columns]
     known = " AND ".join(f"{value} IS NOT NULL" for value in values)
     counts = f"SELECT COUNT(*) AS n FROM main.{name(table)} AS s WHERE {known} GROUP BY {', '.join(values)}"
     return int(run(f"SELECT COALESCE(MAX(n), 0) FROM ({counts}) AS c")[0][0])

@@ -22,6 +22,8 @@ def number_index(column: Number, value: str, storage: Storage) -> str:
     """The SQL of the index of a number."""
     if storage.kind == "nothing":
         return "NULL::BIGINT"
+    if storage.kind == "index":
+        return value
     if storage.kind in ("integer", "wide integer", "decimal"):
         exact = _exact_index(column, value, storage)
         if exact is not None:

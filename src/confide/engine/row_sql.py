@@ -5,15 +5,15 @@ HUGEINT where 62 bits do not hold their span. Comments name the reason where a p
 """
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from math import lcm
-from typing import Literal
 
+from confide.engine.agreeing import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
+from confide.engine.canonical import text_of
 from confide.engine.reading import date_index, number_index
 from confide.engine.storage import Storage
 from confide.engine.syntax import NARROW, among, case, cast, integer, name, text
 from confide.policy import Category, Date, Identifier, Unbounded
 from confide.policy import Number as NumberColumn
+from confide.policy.column import INDEX_LIMIT
 from confide.query.tree import (
     Absolute,
     Always,
@@ -82,41 +82,52 @@ class RowWriter:
 
     def equal(self, first: Field, second: Field) -> str:
         """Two columns agree, each as its policy sees it."""
-        (left, left_grain), (right, right_grain) = self.join_value(first, second), self.join_value(second)
-        if left_grain is None or right_grain is None:
-            kinds = self._join_kind(first), self._join_kind(second)
-            if kinds[0] == kinds[1]:
-                return f"{left} = {right}"
-            # Ids stored in different types agree as text, because an implicit cast could raise on a row.
-            return f"{cast(left, 'VARCHAR')} = {cast(right, 'VARCHAR')}"
-        scale = lcm(left_grain.denominator, right_grain.denominator)
-        factors = int(left_grain * scale), int(right_grain * scale)
-        sides = (
-            value if factor == 1 else f"{cast(value, 'HUGEINT')} * {integer(factor)}"
-            for value, factor in zip((left, right), factors, strict=True)
-        )
-        return " = ".join(sides)
+        return " = ".join(self.common(first, second))
 
-    def join_value(self, field: Field, other: Field | None = None) -> tuple[str, Fraction | None]:
-        """What a join compares, and for numbers what one step of it is worth."""
+    def common(self, first: Field, second: Field) -> tuple[str, str]:
+        """Two columns in one type, in which they are equal where they agree."""
+        left, right = self.joined(first, second), self.joined(second)
+        if left.kind == right.kind != "number":
+            return left.sql, right.sql
+        if left.kind == right.kind and not self._beyond_ids(first, left, second, right):
+            return on_one_grid(left, right)
+        return self.joined_text(first), self.joined_text(second)
+
+    def joined(self, field: Field, other: Field | None = None) -> Joined:
+        """What a join compares of a column; of two columns that agree it may differ in its grid and its type."""
         column = field.column
-        if isinstance(column, NumberColumn | Date):
-            return self._reading(field), column.grain
-        if isinstance(column, Category):
-            grain = Fraction(1) if column.kind is int else None
-            partner = other.column if other is not None else None
-            if isinstance(partner, Category) and set(partner.values) <= set(column.values):
-                return self.column(field), grain  # what equals one of the partner's values is one of ours
-            return self.seen(field), grain
-        if isinstance(column, Identifier) and self._join_kind(field) == "integer":
-            return self.column(field), Fraction(1)
-        return self.column(field), None
+        match column:
+            case NumberColumn():
+                return Joined(self._reading(field), "number", column.grain, _reach(column))
+            case Date():
+                return Joined(self._reading(field), "day")
+            case Category():
+                partner = other.column if other is not None else None
+                # What equals one of the partner's values is one of ours.
+                covered = isinstance(partner, Category) and set(partner.values) <= set(column.values)
+                value = self.column(field) if covered else self.seen(field)
+                if column.kind is int:
+                    return Joined(value, "number", reach=INDEX_LIMIT)
+                return Joined(value, "flag" if column.kind is bool else "text")
+        storage = self.storage(field)
+        if storage.kind in ("integer", "wide integer") and isinstance(column, Identifier):
+            return Joined(self.column(field), "number", reach=1 << (64 if storage.kind == "integer" else 128))
+        return Joined(text_of(self.column(field), storage), "text")
 
-    def _join_kind(self, field: Field) -> Literal["integer", "boolean", "text"]:
-        kind = self.storage(field).kind
-        if kind in ("integer", "wide integer", "decimal", "float", "date", "timestamp"):
-            return "integer"
-        return "boolean" if kind == "boolean" else "text"
+    def joined_text(self, field: Field) -> str:
+        """The same as a text that is the same for all columns that agree; NULL where no text could agree."""
+        joined = self.joined(field)
+        if joined.kind == "number":
+            return number_text(joined)
+        if isinstance(field.column, Date):
+            return day_text(field.column, self.column(field), self.storage(field))
+        return joined.sql if joined.kind == "text" else cast(joined.sql, "VARCHAR")
+
+    def _beyond_ids(self, first: Field, left: Joined, second: Field, right: Joined) -> bool:
+        """Whether a number may pass those that have a text, beside an id that may be stored as one."""
+        keys = [isinstance(field.column, Identifier) for field in (first, second)]
+        values = [joined.reach * joined.grain for joined in (left, right)]
+        return keys[0] != keys[1] and values[keys.index(False)] >= LARGEST_TEXT
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -205,6 +216,10 @@ class RowWriter:
             if isinstance(left.field.column, NumberColumn) and left.span.grain == 1 and inside:
                 return self.column(left.field)
         return self.number(left)
+
+
+def _reach(column: NumberColumn) -> int:
+    return max(abs(column.low_index), abs(column.high_index))
 
 
 def _owners(relation: Relation) -> Iterable[tuple[str, Scan | PerUnit]]:

@@ -1,14 +1,38 @@
-"""Whether the way a column is stored fits what the policy says of it, and how it is then read. Never values."""
+"""How a stored column is read as what the policy says it is, or why it cannot be. From types alone, never values.
+
+What a value means is fixed by the policy's kind of column, whatever it is stored as (`docs/values.md`). After it is
+read, a column has one of few storages: a number is an integer, a decimal, a float or an `index`; a date is a date or a
+timestamp; a category is of 64-bit integers, of booleans or of texts; a text is a text; an id is an integer or a
+text, and as a text it is canonical.
+"""
 
 from dataclasses import dataclass
 
-from confide.engine.storage import Storage, storage_of
-from confide.engine.syntax import name
+from confide.engine.canonical import (
+    LARGEST_EXACT,
+    any_number,
+    day,
+    long_number,
+    short_number,
+    text_of,
+    truth,
+    whole_number,
+)
+from confide.engine.reading import number_index
+from confide.engine.storage import Kind, Storage, storage_of
+from confide.engine.syntax import case, name
 from confide.errors import SourceError
 from confide.policy import Category, Column, Date, Identifier, Number, Text, Unbounded
+from confide.policy.column import INDEX_LIMIT
 
-_LARGEST_EXACT = 2**53
 _HUGE = 2**126
+_NUMERIC: tuple[Kind, ...] = ("integer", "wide integer", "decimal", "float", "boolean")
+_ACCEPTED: dict[str, tuple[Kind, ...]] = {
+    "number": (*_NUMERIC, "text"),
+    # A column of floats may be one that holds nothing: no float is a day.
+    "date": ("date", "timestamp", "text", "float"),
+    "text": (*_NUMERIC, "text", "date", "timestamp", "time", "uuid"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,37 +43,33 @@ class Stored:
     storage: Storage
 
 
+def is_textual(column: Column) -> bool:
+    """Whether the values of a column are canonical texts, so that a source may hand them over as such."""
+    return isinstance(column, Identifier | Text) or (isinstance(column, Category) and column.kind is str)
+
+
 def read_column(column: Column, stored: str, where: str) -> Stored:
     """How a stored column is read, or why it cannot be what the policy says."""
     raw, storage = name(column.name), storage_of(stored)
     if storage.kind == "nothing":
         return _empty(column)
-    match column, storage.kind:
-        case (Number() | Unbounded(), "integer" | "float" | "decimal"):
-            return Stored(raw, storage)
-        case (Number() | Unbounded(), "wide integer"):
-            return _wide(raw, stored)
-        case (Date(), "date" | "timestamp"):
-            return Stored(raw, storage)
-        case (Category(), "text") if column.kind is str:
-            return _text(raw, storage)
-        case (Category(), "integer") if column.kind is int:
-            return Stored(raw, storage)
-        case (Category(), "wide integer") if column.kind is int:
-            return _wide(raw, stored)
-        case (Category(), "float") if column.kind is int:
-            # What pandas makes of whole numbers with gaps: 1.0, 2.0, NaN.
-            whole = f"{raw} = FLOOR({raw}) AND ABS({raw}) < {_LARGEST_EXACT}"
-            return Stored(f"CASE WHEN {whole} THEN TRY_CAST({raw} AS BIGINT) END", Storage("integer"))
-        case (Category(), "boolean") if column.kind is bool:
-            return Stored(raw, storage)
-        case (Text(), _):
-            return _text(raw, storage)
-        case (Identifier(), _):
+    accepted = "text" if is_textual(column) else "date" if isinstance(column, Date) else "number"
+    if storage.kind not in _ACCEPTED[accepted]:
+        raise SourceError(
+            f"{where} is stored as {stored[:60]}, but the policy makes it {words(column)}; change one of them"
+        )
+    match column:
+        case Number() | Unbounded():
+            return _number(column, raw, stored, storage)
+        case Date():
+            return _date(raw, storage)
+        case Category() if column.kind is int:
+            return _listed_number(raw, stored, storage)
+        case Category() if column.kind is bool:
+            return _listed_truth(raw, storage)
+        case Identifier():
             return _identifier(raw, stored, storage)
-    raise SourceError(
-        f"{where} is stored as {stored[:60]}, but the policy makes it {words(column)}; change one of them"
-    )
+    return Stored(text_of(raw, storage), Storage("text"))
 
 
 def read_public_column(label: str, stored: str) -> Stored:
@@ -57,29 +77,7 @@ def read_public_column(label: str, stored: str) -> Stored:
     raw, storage = name(label), storage_of(stored)
     if storage.kind in ("integer", "float", "decimal", "boolean", "date"):
         return Stored(raw, storage)
-    return _wide(raw, stored) if storage.kind == "wide integer" else _text(raw, storage)
-
-
-def read_text_column(column: Column) -> Stored:
-    """A column of a text file: what does not read as the declared type is NULL."""
-    raw = name(column.name)
-    match column:
-        case Number() if column.grain == 1:
-            # Whole numbers as they are; what is written otherwise (1e3, 2.5) through a double, rounded once.
-            near = f"TRY_CAST({raw} AS DOUBLE)"
-            ends = f"LEAST(GREATEST({near}, {int(column.low)}), {int(column.high)})"
-            kept = f"CASE WHEN NOT ISNAN({near}) THEN {ends} END"
-            digits = f"CASE WHEN REGEXP_FULL_MATCH({raw}, '\\s*[+-]?[0-9]+\\s*') THEN TRY_CAST({raw} AS BIGINT) END"
-            return Stored(f"COALESCE({digits}, TRY_CAST(FLOOR({kept} + 0.5::DOUBLE) AS BIGINT))", Storage("integer"))
-        case Number() | Unbounded():
-            return Stored(f"TRY_CAST({raw} AS DOUBLE)", Storage("float"))
-        case Date():
-            return Stored(f"TRY_CAST({raw} AS DATE)", Storage("date"))
-        case Category() if column.kind is int:
-            return Stored(f"TRY_CAST({raw} AS BIGINT)", Storage("integer"))
-        case Category() if column.kind is bool:
-            return Stored(f"TRY_CAST({raw} AS BOOLEAN)", Storage("boolean"))
-    return Stored(raw, Storage("text"))
+    return _wide(raw, stored) if storage.kind == "wide integer" else Stored(text_of(raw, storage), Storage("text"))
 
 
 def words(column: Column) -> str:
@@ -110,9 +108,80 @@ def _empty(column: Column) -> Stored:
     return Stored(f"NULL::{kind}", storage)
 
 
-def _text(raw: str, storage: Storage) -> Stored:
-    plain = storage == Storage("text")
-    return Stored(raw if plain else f"CAST({raw} AS VARCHAR)", Storage("text"))
+def _number(column: Number | Unbounded, raw: str, stored: str, storage: Storage) -> Stored:
+    match storage.kind:
+        case "wide integer":
+            return _wide(raw, stored)
+        case "boolean":
+            return _bit(raw)
+        case "text":
+            raw = text_of(raw, storage)
+            ranged = column if isinstance(column, Number) else _widest(column)
+            branches = [
+                (condition, number_index(ranged, value, kind))
+                for (condition, value), kind in (
+                    (short_number(raw), Storage("integer")),
+                    (long_number(raw), Storage("wide integer")),
+                    (any_number(raw), Storage("float")),
+                )
+            ]
+            return Stored(case(branches), Storage("index"))
+    return Stored(raw, storage)
+
+
+def _widest(column: Unbounded) -> Number:
+    most = (INDEX_LIMIT - 1) * column.grain
+    return Number(column.name, -most, most, column.grain)
+
+
+def _date(raw: str, storage: Storage) -> Stored:
+    match storage.kind:
+        case "float":
+            return Stored("NULL::DATE", Storage("date"))
+        case "text":
+            return Stored(day(text_of(raw, storage)), Storage("date"))
+        case "timestamp" if not storage.exact:
+            # Some kinds of moments reach beyond the days that there are.
+            return Stored(f"TRY_CAST({raw} AS DATE)", Storage("date"))
+    return Stored(raw, storage)
+
+
+def _listed_number(raw: str, stored: str, storage: Storage) -> Stored:
+    match storage.kind:
+        case "wide integer":
+            return _wide(raw, stored)
+        case "boolean":
+            return _bit(raw)
+        case "float":
+            # What pandas makes of whole numbers with gaps: 1.0, 2.0, NaN.
+            whole = f"{raw} = FLOOR({raw}) AND ABS({raw}) < {LARGEST_EXACT}"
+            return Stored(case([(whole, f"TRY_CAST({raw} AS BIGINT)")]), Storage("integer"))
+        case "decimal" | "text":
+            return Stored(whole_number(text_of(raw, storage)), Storage("integer"))
+    return Stored(raw, storage)
+
+
+def _listed_truth(raw: str, storage: Storage) -> Stored:
+    if storage.kind == "boolean":
+        return Stored(raw, storage)
+    if storage.kind in ("text", "decimal"):
+        return Stored(truth(text_of(raw, storage)), Storage("boolean"))
+    return Stored(case([(f"{raw} = 1", "TRUE"), (f"{raw} = 0", "FALSE")]), Storage("boolean"))
+
+
+def _identifier(raw: str, stored: str, storage: Storage) -> Stored:
+    """Ids are texts; whole numbers stay what they are, since they agree exactly if their digits do."""
+    if storage.kind == "integer":
+        return Stored(raw, storage)
+    if storage.kind == "wide integer" and "UHUGEINT" not in stored.upper():
+        return _wide(raw, stored)
+    if storage.kind == "decimal" and storage.scale == 0:
+        return Stored(f"CAST({raw} AS HUGEINT)", Storage("wide integer"))
+    return Stored(text_of(raw, storage), Storage("text"))
+
+
+def _bit(raw: str) -> Stored:
+    return Stored(case([(raw, "1::BIGINT"), (f"NOT {raw}", "0::BIGINT")]), Storage("integer"))
 
 
 def _wide(raw: str, stored: str) -> Stored:
@@ -120,19 +189,3 @@ def _wide(raw: str, stored: str) -> Stored:
     if "UHUGEINT" in stored.upper():
         raw = f"CASE WHEN {raw} > {_HUGE}::UHUGEINT THEN {_HUGE}::UHUGEINT ELSE {raw} END"
     return Stored(f"CAST({raw} AS HUGEINT)", Storage("wide integer"))
-
-
-def _identifier(raw: str, stored: str, storage: Storage) -> Stored:
-    """Ids are whole numbers or texts; other types become texts, one for each value."""
-    match storage.kind:
-        case "integer":
-            return Stored(raw, storage)
-        case "wide integer" if "UHUGEINT" not in stored.upper():
-            return _wide(raw, stored)
-        case "decimal" if storage.scale == 0:
-            return Stored(f"CAST({raw} AS HUGEINT)", Storage("wide integer"))
-        case "float":
-            whole = f"{raw} = FLOOR({raw}) AND ABS({raw}) < {_LARGEST_EXACT}"
-            digits = f"CAST(TRY_CAST({raw} AS BIGINT) AS VARCHAR)"
-            return Stored(f"CASE WHEN {whole} THEN {digits} ELSE CAST({raw} AS VARCHAR) END", Storage("text"))
-    return _text(raw, storage)

@@ -9,7 +9,7 @@ from confide.engine.placing import place_sql, placed
 from confide.engine.row_sql import RowWriter, Storages
 from confide.engine.stretches import Stretch, inside
 from confide.engine.syntax import NARROW, among, case, cast, clamped, integer, name, select
-from confide.policy import Date, Number, Unbounded
+from confide.policy import Unbounded
 from confide.query.grouping import key_size
 from confide.query.number import unbounded_reading
 from confide.query.tree import (
@@ -182,7 +182,7 @@ class SummaryWriter:
         """A column in the order of a unit's rows: as no query can see more of it, or the order would depend on that."""
         if isinstance(field.column, Unbounded):
             return self._rows.number(unbounded_reading(field))
-        return self._rows.seen(field) if isinstance(field.column, Number | Date) else self._rows.column(field)
+        return self._rows.seen(field)
 
     # --- keys and cells -----------------------------------------------------------------------------------------------
 

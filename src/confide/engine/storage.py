@@ -5,20 +5,28 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "integer", "wide integer", "decimal", "float", "text", "boolean", "date", "timestamp", "nothing", "other"
-]
+    "integer", "wide integer", "decimal", "float", "index", "text", "boolean", "date", "timestamp", "time", "uuid",
+    "nothing", "other",
+]  # fmt: skip
+"""`index` is a number of the policy that was brought to its grid when the data were opened."""
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _WIDE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
+_TIMESTAMPS = {
+    "TIMESTAMP": 6, "TIMESTAMP_S": 0, "TIMESTAMP_MS": 3, "TIMESTAMP_NS": 9,
+    "TIMESTAMP WITH TIME ZONE": 6, "TIMESTAMPTZ": 6, "TIMESTAMPTZ_NS": 9,
+}  # fmt: skip
+"""And how many digits of a second they hold."""
 _OTHERS: dict[str, Kind] = {
     "FLOAT": "float", "DOUBLE": "float", "VARCHAR": "text", "ENUM": "text", "BOOLEAN": "boolean", "DATE": "date",
-    '"NULL"': "nothing", "NULL": "nothing",
+    "TIME": "time", "TIME_NS": "time", "UUID": "uuid", '"NULL"': "nothing", "NULL": "nothing",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The kind of a stored column; `exact` if it is the widest plain type of its kind; digits of a decimal."""
+    """The kind of a stored column; `exact` if it is the plain type of its kind, which needs no cast; digits of a
+    decimal, or of a second."""
 
     kind: Kind
     exact: bool = True
@@ -27,18 +35,18 @@ class Storage:
 
 
 def storage_of(stored: str) -> Storage:
-    """From the name that DuckDB gives a type."""
+    """From the name that DuckDB gives a type. What is not known by its whole name is of another kind."""
     upper = stored.upper().strip()
+    if upper.endswith("]"):
+        return Storage("other")
     decimal = re.fullmatch(r"(?:DECIMAL|NUMERIC)\((\d+),\s*(\d+)\)", upper)
     if decimal:
         return Storage("decimal", width=int(decimal[1]), scale=int(decimal[2]))
-    plain = re.sub(r"\(.*", "", upper, flags=re.DOTALL).strip()
+    plain = "ENUM" if upper.startswith("ENUM(") else upper
     if plain in _INTEGERS:
         return Storage("integer", exact=plain == "BIGINT")
     if plain in _WIDE:
         return Storage("wide integer", exact=plain == "HUGEINT")
-    if plain.startswith("TIMESTAMP"):
-        return Storage("timestamp")
-    if upper.endswith("]"):
-        return Storage("other")
+    if plain in _TIMESTAMPS:
+        return Storage("timestamp", plain in ("TIMESTAMP", "TIMESTAMP_NS"), scale=_TIMESTAMPS[plain])
     return Storage(_OTHERS.get(plain, "other"), exact=plain in ("DOUBLE", "VARCHAR", "BOOLEAN", "DATE"))
