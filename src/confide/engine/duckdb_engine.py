@@ -59,7 +59,7 @@ class DuckDBEngine(SqlEngine):
     def _unchanged(self) -> bool:
         return self._stamps == self._live_stamps()
 
-    def _live_stamps(self) -> list[str]:
+    def _live_stamps(self) -> list[tuple[str, ...]]:
         """The state of the files that are read anew for every question; text files and frames were copied."""
         sources = self._sources.values()
         return [stamp(s) for s in sources if isinstance(s, Attached) or (isinstance(s, File) and s.kind == "parquet")]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import SourceError
+from confide.privacy.naming import joined
 
 
 def to_arrow(frame: Any, name: str) -> Any:
@@ -62,7 +63,7 @@ def digest(table: Any) -> str:
     content = sha256()
     for label, column in zip(table.column_names, table.columns, strict=True):
         plain = _plain(column)
-        content.update(f"{label}\x1f{plain.type}\x1f{len(plain)}\x1e".encode())
+        content.update(joined(label, str(plain.type), str(len(plain))))
         sink = _Sink(content)
         schema = pa.schema([("", plain.type)])
         with pa.PythonFile(sink, mode="w") as stream, pa.ipc.new_stream(stream, schema) as writer:

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from confide.engine.translation import Translator
 from confide.errors import SourceError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
+from confide.privacy.naming import plain_name
 from confide.query.tree import Field, Scan, Summary
 from confide.query.tree import Relation as QueryRelation
 
@@ -85,8 +85,9 @@ class PostgresEngine(SqlEngine):
         except psycopg.Error as error:
             complaint = _complaint(error)
         else:
-            stated = self._policy.version or "\x1f".join([*where, *(found.place for found in self._described.values())])
-            self._version = sha256(stated.encode()).hexdigest()
+            found = (part for label, found in sorted(self._described.items()) for part in (label, found.place))
+            stated = self._policy.version
+            self._version = plain_name("found", *where, *found) if stated is None else plain_name("stated", stated)
             return {label: relation(found, tables[label]) for label, found in self._described.items()}
         # Outside of the handler, so that the driver's words, which hold the address, do not travel along.
         raise SourceError(complaint)

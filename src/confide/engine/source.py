@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
 from confide.policy import Policy
+from confide.privacy.naming import plain_name
 
 _SUFFIXES: dict[str, Literal["csv", "parquet"]] = {
     ".csv": "csv", ".csv.gz": "csv", ".csv.zst": "csv", ".tsv": "csv", ".tsv.gz": "csv",
@@ -73,33 +73,37 @@ def prepare(policy: Policy, data: Mapping[str, Any] | None) -> dict[str, Source]
 
 
 def version_of(policy: Policy, sources: Mapping[str, Source]) -> str:
-    """The state of the data as a whole: the policy's word for it, or else files by their stamps, frames by content."""
+    """The state of the data as a whole: the policy's word for it, or else files by their stamps, frames by content.
+
+    It follows from the data, and anybody could make it from a guess of them: it goes into keys, under a secret, and
+    nowhere else.
+    """
     if policy.version is not None:
-        return sha256(policy.version.encode()).hexdigest()
-    states = sorted(f"{name}\x1f{stamp(source) or _content(source)}" for name, source in sources.items())
-    return sha256("\x1e".join(states).encode()).hexdigest()
+        return plain_name("stated", policy.version)
+    states = [plain_name(name, *_state(source)) for name, source in sorted(sources.items())]
+    return plain_name("found", *states)
 
 
-def stamp(source: Source) -> str:
+def stamp(source: Source) -> tuple[str, ...]:
     """Place, size and time of change of every file of a source; nothing for a frame."""
     match source:
         case File(paths=paths):
-            return "\x1f".join(_stamp(Path(path)) for path in paths)
+            return tuple(part for path in paths for part in _stamp(Path(path)))
         case Attached(path=path):
-            return "\x1f".join(_stamp(Path(part)) for part in (path, f"{path}.wal"))
-    return ""
+            return (*_stamp(Path(path)), *_stamp(Path(f"{path}.wal")))
+    return ()
 
 
-def _stamp(path: Path) -> str:
+def _stamp(path: Path) -> tuple[str, str, str]:
     try:
         facts = path.stat()
     except OSError:
-        return f"{path}:gone"
-    return f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
+        return str(path), "gone", ""
+    return str(path), str(facts.st_size), str(facts.st_mtime_ns)
 
 
-def _content(source: Source) -> str:
-    return digest(source.frame) if isinstance(source, Frame) else ""
+def _state(source: Source) -> tuple[str, ...]:
+    return ("frame", digest(source.frame)) if isinstance(source, Frame) else ("files", *stamp(source))
 
 
 def _declared(policy: Policy, name: str) -> Source:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from hashlib import sha256
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
@@ -27,6 +26,7 @@ from confide.engine.translation import Translator
 from confide.errors import SourceError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
+from confide.privacy.naming import plain_name
 from confide.query.tree import Field, Summary
 from confide.query.tree import Relation as QueryRelation
 
@@ -68,8 +68,9 @@ class SparkEngine(SqlEngine):
         self._storages = {
             (label, column): storage for label, found in relations.items() for column, storage in found.storages.items()
         }
-        stated = policy.version or "\x1f".join(f"{label}\x1f{place.where}" for label, place in sorted(places.items()))
-        self._version = sha256(stated.encode()).hexdigest()
+        found = (part for label, place in sorted(places.items()) for part in (label, place.where))
+        stated = policy.version
+        self._version = plain_name("found", *found) if stated is None else plain_name("stated", stated)
 
     @property
     def version(self) -> str:

@@ -24,7 +24,7 @@ class Ledger(Protocol):
 
     @property
     def secret(self) -> bytes:
-        """32 random bytes made at creation: the key of the order in which contributions are bounded. Never exported."""
+        """32 random bytes made at creation, under which keys are made and contributions bounded. Never exported."""
 
     @property
     def budget(self) -> Budget:

@@ -6,7 +6,6 @@ Everything that is paid for goes through `once`: charge before read, then one ou
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from hashlib import sha256
 from typing import Final, TypeVar
 
 from confide.engine import Engine
@@ -17,6 +16,7 @@ from confide.policy import Policy
 from confide.privacy.budget import fits, in_currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
+from confide.privacy.naming import sealed_name
 from confide.release.guard import guarded, told
 
 LONGEST_PURPOSE: Final = 4_000
@@ -47,9 +47,12 @@ class Holdings:
         object.__setattr__(self, "_facts", self.policy.facts_fingerprint)
 
     def key(self, kind: str, *parts: str) -> str:
-        """The same request on the same data with the same parameters by the same analyst has the same key."""
-        whole = (kind, self._facts, self.engine.version, self.analyst, *parts)
-        return sha256("\x1f".join(whole).encode()).hexdigest()
+        """The same request on the same data with the same parameters by the same analyst has the same key.
+
+        Keys are exported, and the state of the data is part of them: so they are made under the ledger's secret.
+        """
+        whole = ("key", kind, self._facts, self.engine.version, self.analyst, *parts)
+        return sealed_name(self.ledger.secret, *whole)
 
     def known(self, key: str, read: Callable[[bytes], Result]) -> Result | None:
         """What is kept under a key, read; None if there is nothing. A failure that is kept is raised again."""

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from hashlib import sha256
 from typing import Any, Final
 
 from confide.errors import ParameterError
@@ -19,6 +18,7 @@ from confide.policy import Category, Column, Date, Number, Policy, Table, Text
 from confide.privacy.amount import parse_amount
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
+from confide.privacy.naming import plain_name
 from confide.query import Question, bind
 from confide.query.grouping import MOST_PLAIN, key_size
 from confide.query.scope import Catalog
@@ -67,7 +67,7 @@ class Design:
     @property
     def fingerprint(self) -> str:
         parts = [repr((self.table, self.attributes, self.marginals)), *(each.fingerprint for each in self.questions)]
-        return sha256("\x1f".join(parts).encode()).hexdigest()
+        return plain_name(*parts)
 
     def place(self, marginal: object) -> int:
         """Where a marginal stands, however its columns are ordered."""
