@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confide.mechanism import KernelRandomness, TestRandomness
+from confide.mechanism import exponential
 from confide.mechanism.exponential import MARGIN, Exponential, _proposal, scaled_coin
 from confide.privacy.loss import ZCDP, PureDP
 from tests.mechanism.fitting import fits
@@ -88,6 +90,85 @@ def test_a_doubtful_word_is_left_to_exact_arithmetic(more, expected):
     source = Scripted(int(chance * 2**64).to_bytes(8, "little"), more)
     assert proposal.accept(np.array([1]), source)[0] == expected
     assert source.used_up
+
+
+# --- the law of segments that weigh next to nothing -------------------------------------------------------------------
+
+BITS = 256
+
+
+def _threshold(proposal, segment):
+    """The U, to 256 bits, up to which a proposed segment is accepted: how its coin is decided, whatever is drawn."""
+    low, high = 0, 1 << BITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        words = middle.to_bytes(BITS // 8)
+        source = Scripted(words[7::-1], *(words[begin : begin + 8] for begin in range(8, BITS // 8, 8)))
+        accepted = bool(proposal.accept(np.array([segment]), source)[0])
+        low, high = (middle, high) if accepted else (low, middle)
+    return Fraction(low, 1 << BITS)
+
+
+def _exact(exponents, sizes, rate, segment):
+    """The weight of a segment beside that of the likeliest exponent, to 80 digits."""
+    with localcontext() as context:
+        context.prec = 80
+        least = min(exponent for exponent, size in zip(exponents, sizes, strict=True) if size)
+        argument = rate * (exponents[segment] - least)
+        return sizes[segment] * Fraction((-Decimal(argument.numerator) / Decimal(argument.denominator)).exp())
+
+
+EXTREMES = [
+    # A large domain far from the peak: masses of 10^-16 and less.
+    ([0, 81, 90, 100], [1, 2**62, 2**62, 2**60], Fraction(1)),
+    ([0, 85, 40, 200], [1, 2**62 - 1, 3, 2**61], Fraction(1)),
+    ([7, 8, 170], [1, 1, 2**62], Fraction(1, 2)),
+    # Masses of 10^-30 and smaller.
+    ([0, 70, 115, 150], [1, 1, 2**62, 2**62], Fraction(1)),
+    ([0, 10**6, 115 * 10**6], [5, 2**40, 2**62], Fraction(1, 10**6)),
+    # More candidates than 64 bits count.
+    ([0, 150, 160, 170], [1, 2**200, 2**200, 2**201], Fraction(1)),
+]
+
+
+@pytest.mark.parametrize(("exponents", "sizes", "rate"), EXTREMES)
+def test_every_segment_is_accepted_with_exactly_its_chance(exponents, sizes, rate):
+    """So it is drawn in proportion to ceiling × chance: its weight, and nothing else, in all 256 bits looked at."""
+    whole = np.array(sizes, dtype=np.int64 if max(sizes) < 2**63 else object)
+    proposal = _proposal(np.array(exponents), whole, rate)
+    for segment in range(len(sizes)):
+        drawn = int(proposal.ceilings[segment]) * _threshold(proposal, segment)
+        exact = proposal.factor * _exact(exponents, sizes, rate, segment)
+        assert abs(drawn - exact) <= Fraction(int(proposal.ceilings[segment]), 1 << (BITS - 2)) + exact / 10**75
+
+
+@pytest.mark.parametrize(("exponents", "sizes", "rate"), EXTREMES[:3])
+def test_neighbours_do_not_tell_far_segments_apart(exponents, sizes, rate):
+    """Exponents one further out, and the peak where it was: no segment's mass moves by more than twice the rate."""
+    shifted = [exponents[0], *(exponent + 1 for exponent in exponents[1:])]
+    masses = []
+    for own in (exponents, shifted):
+        proposal = _proposal(np.array(own), np.array(sizes), rate)
+        masses.append([int(proposal.ceilings[n]) * _threshold(proposal, n) / proposal.factor for n in range(len(own))])
+    for one, two in zip(*masses, strict=True):
+        assert abs(math.log(one / two)) <= 2 * float(rate) + 1e-9
+
+
+@pytest.mark.parametrize("mutant", ["no coin is tossed", "what is far has no chance"])
+def test_a_coin_that_is_not_tossed_is_caught(mutant, monkeypatch):
+    exponents, sizes, rate = EXTREMES[3] if mutant == "no coin is tossed" else EXTREMES[0]
+    if mutant == "no coin is tossed":
+        monkeypatch.setattr(exponential, "DOUBT", -1.0)
+    else:
+        monkeypatch.setattr(exponential, "INVISIBLE", 2.0**-1)
+    with pytest.raises(AssertionError):
+        test_every_segment_is_accepted_with_exactly_its_chance(exponents, sizes, rate)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**400), Fraction(10**400)])
+def test_no_rate_is_too_small_or_too_large(epsilon):
+    segments, _ = Exponential(epsilon, 2).select(np.array([0, 1]), np.array([1, 1]), TestRandomness(1), 4_000)
+    assert fits(np.bincount(segments, minlength=2), np.array([0.5, 0.5])) if epsilon < 1 else not segments.any()
 
 
 def test_nothing_to_select_from_is_refused():

@@ -1,10 +1,18 @@
-"""The declared sensitivities of graph patterns, against every graph within reach, on every small graph."""
+"""The declared sensitivities of graph patterns, against every graph within reach, on every small graph.
 
+Neighbours of a graph are those on its own nodes, those with one node more, and those with two.
+"""
+
+import math
+from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
+from confide.engine.network import degrees, histogram_of, network_of, star_count, star_pairs, triangle_facts
+from confide.mechanism.ladder import Ladder, cut_rungs, log_width, rung_ends
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
 
 FAR = 3
@@ -93,15 +101,6 @@ def test_ordered_stars_change_by_no_more_than_their_rungs():
         assert all(most <= rung for most, rung in zip(far, rungs, strict=True)), graph
 
 
-def test_rungs_of_neighbours_are_one_step_apart():
-    """r_t(D') <= r_(t+1)(D), on every pair of neighbours: without it the ladder would not be private."""
-    graphs = _worlds(UNDIRECTED)
-    rungs = {graph: _triangle_rungs(graph, 4, False).rungs(8) for graph in graphs}
-    for graph in graphs:
-        for slot in UNDIRECTED:
-            assert np.all(rungs[graph ^ {slot}][:-1] <= rungs[graph][1:])
-
-
 def test_the_sum_of_the_two_largest_degrees_would_not_do():
     """Joining the two nodes of largest degree raises both: a mutant that forgets the edge between them is caught."""
 
@@ -126,3 +125,171 @@ def test_the_smooth_bound_is_never_cut_early():
     assert far == pytest.approx(float((rungs.rungs(2_000) * np.exp(-0.01 * steps)).max()), rel=1e-6)
     with pytest.raises(ValueError, match="beyond"):
         smooth_bound(rungs.rungs(100), 0.01, 2)
+
+
+# --- ladders over every small graph, new nodes included --------------------------------------------------------------
+
+NEW = (90, 91)  # nodes that have no edge in any of the graphs
+SMALL = {False: 5, True: 4}
+ALPHA = 0.25
+LENGTH = 48
+
+
+def _slots(nodes, directed):
+    return list((permutations if directed else combinations)(range(nodes), 2))
+
+
+def _kinds_of_graphs(directed):
+    """One graph of every shape on so many nodes, as a set of edges."""
+    slots = _slots(SMALL[directed], directed)
+    places = {slot: place for place, slot in enumerate(slots)}
+    codes = np.arange(1 << len(slots))
+    least = codes.copy()
+    for order in permutations(range(SMALL[directed])):
+        image = np.zeros_like(codes)
+        for place, (a, b) in enumerate(slots):
+            ends = (order[a], order[b])
+            image |= (codes >> place & 1) << places[ends if directed else tuple(sorted(ends))]
+        least = np.minimum(least, image)
+    return [_of_code(int(code), slots) for code in codes[least == codes]]
+
+
+def _of_code(code, slots):
+    return frozenset(slot for place, slot in enumerate(slots) if code >> place & 1)
+
+
+def _neighbours(graph, directed):
+    old = SMALL[directed]
+    slots = [*_slots(old, directed), *((node, NEW[0]) for node in range(old)), NEW]
+    if directed:
+        slots += [(NEW[0], node) for node in range(old)]
+    return [graph ^ {slot} for slot in slots]
+
+
+@cache
+def _network(graph, directed):
+    """As it is read: nodes are those that have an edge."""
+    names = {node: place for place, node in enumerate(sorted({node for edge in graph for node in edge}))}
+    ends = np.array([[names[a], names[b]] for a, b in graph], dtype=np.int64).reshape(-1, 2)
+    return network_of({"a": ends[:, 0], "b": ends[:, 1]}, directed)
+
+
+@cache
+def _triangles_found(graph, directed):
+    facts = triangle_facts(_network(graph, directed))
+    return facts.count, TriangleRungs(facts.shared, facts.reach, 3 if directed else 1)
+
+
+def _stars_found(leaves):
+    @cache
+    def found(graph, directed):
+        network = _network(graph, directed)
+        return star_count(network, leaves), StarRungs(star_pairs(network), leaves, directed)
+
+    return found
+
+
+PATTERNS = {"triangles": _triangles_found, **{f"{leaves}-stars": _stars_found(leaves) for leaves in range(2, 7)}}
+
+
+@cache
+def _is_ladder(first, second):
+    """What the proofs of the ladder and of the smooth bound ask of two neighbours."""
+    (one, rungs), (two, others) = first, second
+    growth = rungs.growth
+    for least in (0, growth.floor):
+        here, there = (cut_rungs(own.rungs(LENGTH), least) for own in (rungs, others))
+        assert abs(one - two) <= min(here[0], there[0])
+        assert (there[:-1] <= here[1:]).all()
+        assert (here[:-1] <= there[1:]).all()
+        assert abs(log_width(here, 5, ALPHA) - log_width(there, 5, ALPHA)) <= ALPHA + 1e-9
+    smooth = [smooth_bound(own.rungs(LENGTH), ALPHA, growth.degree) for own in (rungs, others)]
+    assert min(smooth) >= abs(one - two)
+    assert abs(math.log(smooth[0] / smooth[1])) <= ALPHA + 1e-9
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_rungs_are_a_ladder_and_bounds_are_smooth_with_new_nodes_too(pattern, directed):
+    found = PATTERNS[pattern]
+    for graph in _kinds_of_graphs(directed):
+        here = found(graph, directed)
+        for other in _neighbours(graph, directed):
+            _is_ladder(here, found(other, directed))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_they_are_on_all_graphs_whatever_their_nodes_are_called(pattern, directed):
+    found = PATTERNS[pattern]
+    slots = _slots(SMALL[directed], directed)
+    for code in range(1 << len(slots)):
+        graph = _of_code(code, slots)
+        for other in _neighbours(graph, directed):
+            _is_ladder(found(graph, directed), found(other, directed))
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_pairs_of_nodes_that_have_edges_would_not_do(directed):
+    """The mutant leaves out pairs of an old node and a new one: the edge that makes the new one old finds them."""
+
+    def without_new(graph):
+        nodes = {node for edge in graph for node in edge}
+        named = {node: place for place, node in enumerate(sorted(nodes))}
+        edges = {(named[a], named[b]) for a, b in graph}
+        return _triangle_rungs(edges if directed else {frozenset(edge) for edge in edges}, len(nodes), directed)
+
+    found = 0
+    for graph in _kinds_of_graphs(directed):
+        here = without_new(graph).rungs(LENGTH)
+        for other in _neighbours(graph, directed):
+            found += bool((without_new(other).rungs(LENGTH)[:-1] > here[1:]).any())
+    assert found > 5
+
+
+def _ends(ladder, rungs):
+    return rung_ends(cut_rungs(rungs.rungs(ladder.length), ladder.growth.floor)[: ladder.last_rung])
+
+
+def _loss(ladder, first, second):
+    """The largest |ln P(y) - ln P'(y)| of the draw over all y, from its definition.
+
+    Probabilities change at the ends of rungs alone, so those and the numbers beyond them are looked at.
+    """
+    laws = [(count, _ends(ladder, rungs)) for count, rungs in (first, second)]
+    numbers = np.unique([count + sign * (ends + more) for count, ends in laws for sign in (-1, 1) for more in (0, 1)])
+    rate, logarithms = float(ladder.draw_epsilon / 2), []
+    for count, ends in laws:
+        whole = 1 + 2 * (np.diff(ends, prepend=0) * np.exp(-rate * np.arange(len(ends)))).sum()
+        logarithms.append(-rate * np.searchsorted(ends, np.abs(numbers - count)) - math.log(whole))
+    return float(np.abs(logarithms[0] - logarithms[1]).max())
+
+
+@pytest.mark.parametrize("epsilon", [1, 4])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("pattern", ["triangles", "2-stars", "3-stars"])
+def test_the_law_of_a_neighbour_is_within_epsilon(pattern, directed, epsilon):
+    """Exact probabilities, on every small graph and on hubs of three to eight edges."""
+    found = PATTERNS[pattern]
+    ladder = Ladder(Fraction(epsilon), 0.1, found(frozenset(), directed)[1].growth)
+    graphs = _kinds_of_graphs(directed)[::7] if directed else _kinds_of_graphs(directed)
+    for leaves in range(3, 9):
+        hub = frozenset((0, leaf) for leaf in range(10, 10 + leaves))
+        graphs += [hub, hub | {(1, leaf) for leaf in range(11, 10 + leaves)}]
+        graphs += [frozenset((b, a) for a, b in hub)] if directed else []
+    pairs = {
+        (found(graph, directed), found(other, directed))
+        for graph in graphs
+        for other in (*_neighbours(graph, directed), graph ^ {(0, 10)}, graph ^ {(10, 11)})
+    }
+    assert max(_loss(ladder, *pair) for pair in pairs) <= float(ladder.draw_epsilon) + 1e-9
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_a_histogram_of_degrees_moves_by_what_is_declared_with_new_nodes_too(directed):
+    for graph in _kinds_of_graphs(directed):
+        for other in _neighbours(graph, directed):
+            for up_to in (1, 3):
+                one, two = (histogram_of(degrees(_network(own, directed)), up_to) for own in (graph, other))
+                assert np.abs(one - two).sum() <= (2 if directed else 4)

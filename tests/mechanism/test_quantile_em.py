@@ -132,11 +132,54 @@ def test_the_plan_is_known_before_it_runs():
     assert plan.forecast.ranks == math.ceil(9 * math.log(2 * ((10**7 + 1) * 48_842 + 1) / 0.1)) + 1
 
 
-def test_domains_that_are_too_large_are_refused():
+def test_what_is_too_large_is_refused_from_public_facts():
     with pytest.raises(ParameterError, match="svt"):
         FlippedPair(Setting(None, Fraction(1), 0.9, "replace-one"), Fraction(1, 2))
+    many = Expectation(rows=2**31 + 1)
     with pytest.raises(ParameterError, match="pair or svt"):
-        FlippedPair(Setting((0, 2**40), Fraction(1), 0.9, "add-remove"), Fraction(1, 2))
-    plan = FlippedPair(Setting((0, 2**61), Fraction(1), 0.9, "replace-one"), Fraction(1, 2))
-    with pytest.raises(ParameterError, match="pair or svt"):
-        plan.measure(Tally.of(range(10)), TestRandomness(1))
+        FlippedPair(Setting((0, 9), Fraction(1), 0.9, "add-remove"), Fraction(1, 2), many)
+    assert FlippedPair(Setting((0, 9), Fraction(1), 0.9, "replace-one"), Fraction(1, 2), many).loss.epsilon == 1
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_domains_beyond_64_bits_of_copies_are_held(relation):
+    tally = Tally(np.arange(1, 2001) + 2**60, np.full(2000, 5))
+    result = FlippedPair(Setting((0, 2**61), Fraction(4), 0.9, relation), Fraction(1, 2)).measure(
+        tally, TestRandomness(1)
+    )
+    assert 2**60 + 1000 in result.interval
+    assert result.interval.high - result.interval.low < 2_000
+
+
+@pytest.mark.parametrize("rows", [2**31 - 1, 2**31, 2**31 + 1, 2**40])
+def test_no_segment_is_negative_however_many_rows_are_equal(rows):
+    """More rows of one value than copies count as so many; one row more changes at most one of them."""
+    end = FlippedPair(Setting((0, 9), Fraction(1), 0.9, "add-remove"), Fraction(1, 2)).lower(
+        Fraction(1, 2), Fraction(1, 2), 0.05
+    )
+    tallies = [end.countable(Tally(np.array([3, 7]), np.array([number, 10]))) for number in (rows, rows + 1)]
+    assert all((end.segments(tally, (0, 9))[1] >= 0).all() for tally in tallies)
+    assert 0 <= tallies[1].rows - tallies[0].rows <= 1
+    assert end(tallies, (0, 9), TestRandomness(1)) == [3, 3]
+
+
+@pytest.mark.parametrize("q", QUANTILES)
+def test_neighbours_with_more_rows_than_copies_stay_neighbours(q, monkeypatch):
+    """With two copies of a value, on all data of up to five rows: weights of all that may be released move by e^ε."""
+    monkeypatch.setattr(quantile_em, "COPIES", 2)
+    end = _end(q, "add-remove")
+    laws = {}
+
+    def law(data):
+        if data not in laws:
+            tally = end.countable(tallied(data))
+            _, sizes, exponents = end.segments(tally, DOMAIN)
+            weights = np.zeros(3)
+            for segment, place in ((s, p) for s in range(len(sizes)) for p in range(int(sizes[s]))):
+                chosen = type("Chosen", (), {"select": lambda *_, s=segment, p=place: (np.array([s]), np.array([p]))})
+                weights[_released(end, tally, chosen)] += math.exp(-float(end.mechanism.rate) * exponents[segment])
+            laws[data] = np.log(weights / weights.sum())
+        return laws[data]
+
+    for one, two in neighbours(range(3), 5, "add-remove"):
+        assert np.abs(law(tuple(one)) - law(tuple(two))).max() <= float(end.mechanism.epsilon) + 1e-9

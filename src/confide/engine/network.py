@@ -36,7 +36,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class TriangleFacts:
-    """The number of triangles, and the pairs of nodes that matter for how it can change (see `TriangleRungs`)."""
+    """The number of triangles, and the pairs of nodes that matter for how it can change (see `TriangleRungs`).
+
+    Pairs of nodes that are in the graph, and of one that is and one that is not yet.
+    """
 
     count: int
     shared: tuple[int, ...]
@@ -160,7 +163,8 @@ def triangle_facts(network: Network) -> TriangleFacts:
     out, into = (np.asarray(matrix.sum(axis=axis)).ravel().astype(np.int64) for axis in (1, 0))
     codes = np.repeat(np.arange(network.nodes), np.diff(matrix.indptr)) * network.nodes + matrix.indices
     codes.sort()
-    best: dict[int, int] = {0: max(0, _widest(matrix, out, into))}
+    # A node of the graph and a new one share nothing, and all edges of the first, in or out, are beside them.
+    best: dict[int, int] = {0: max(int(out.max(initial=0)), int(into.max(initial=0)), _widest(matrix, out, into))}
     count = 0
     for begin, end in runs(matrix @ out):
         rows = matrix[begin:end]

@@ -3,21 +3,22 @@
 Candidates of one segment share an exponent, so a draw costs one pass over the segments, however many candidates they
 hold. The law is exact; floating point only proposes:
 
-1.  Segment i weighs size_i·exp(-rate·exponent_i). Each weight is computed in double precision, scaled so that all sum
-to
-    about 2^50, and rounded up to an integer W_i with a margin of 2^-36 to spare, far above the error of the arithmetic
-    (arguments below 80, so below 10^-13). A weight too small to see becomes 1.
+1.  Segment i weighs size_i·exp(-rate·exponent_i), exponents from the smallest on. Each weight is computed in double
+    precision, scaled so that all sum to about 2^50, and rounded up to an integer W_i with a margin of 2^-36 to spare,
+    far above the error of the arithmetic (arguments below 745, so below 10^-12). A weight too small to see becomes 1.
 2.  An exact uniform integer below ΣW_i proposes a segment with probability in proportion to W_i.
 3.  It is accepted with probability (exact weight) / W_i, which is at most 1: an exact coin, decided from an enclosure
-    of the exponential as far as is needed. Otherwise the draw starts again.
+    of the exponential as far as is needed. Otherwise the draw starts again. This goes for every segment, however
+    little it weighs: a neighbour may give it e^ε times as much, and no less than the e^ε-th part.
 
 So segments come out in proportion to their exact weights, and within one the candidate is uniform. Fewer than one draw
 in 10^8 is repeated for a million segments.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,13 @@ from confide.mechanism.tally import Integers
 from confide.privacy.conversion import rho_of_exponential
 from confide.privacy.loss import ZCDP, PureDP
 
+AnyIntegers = NDArray[Any]  # int64, or Python integers
+
 SCALE: Final = 2.0**50
 MARGIN: Final = 2.0**-36
-FAR: Final = 80.0  # exp(-80) < 2^-113
 DOUBT: Final = 2.0**-34  # a coin closer to its threshold than this is decided by exact arithmetic
+STEEP: Final = Fraction(10**6)  # at rates from here on all that is near is the peak itself
+INVISIBLE: Final = 2.0**-40  # a chance below it is told from 0 by exact arithmetic alone, which is asked from DOUBT on
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,12 @@ class Exponential:
         return ZCDP(rho_of_exponential(self.epsilon))
 
     def select(
-        self, exponents: Integers, sizes: Integers, randomness: Randomness, count: int = 1
-    ) -> tuple[Integers, Integers]:
-        """`count` independent draws: the segment of each, and the candidate's place within its segment."""
+        self, exponents: Integers, sizes: AnyIntegers, randomness: Randomness, count: int = 1
+    ) -> tuple[Integers, AnyIntegers]:
+        """`count` independent draws: the segment of each, and the candidate's place within its segment.
+
+        Sizes are 64-bit integers, or Python integers below 2^900; places are what sizes are.
+        """
         proposal = _proposal(exponents, sizes, self.rate)
         segments = np.empty(count, dtype=np.int64)
         done = 0
@@ -72,7 +79,7 @@ class Exponential:
             segments[done : done + len(accepted)] = accepted
             done += len(accepted)
         chosen = sizes[segments]
-        places = np.zeros(count, dtype=np.int64)
+        places = np.zeros(count, dtype=sizes.dtype)
         for draw in np.flatnonzero(chosen > 1):
             places[draw] = uniform_below(int(chosen[draw]), randomness)
         return segments, places
@@ -81,7 +88,7 @@ class Exponential:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Proposal:
     relative: Integers  # exponents from the smallest on
-    sizes: Integers
+    sizes: AnyIntegers
     rate: Fraction
     factor: Fraction
     ceilings: Integers  # W_i
@@ -121,14 +128,16 @@ def scaled_coin(ratio: Fraction, rate: Fraction, randomness: Randomness, word: i
         word, known = word << 64 | int.from_bytes(randomness.bytes(8)), known + 64
 
 
-def _proposal(exponents: Integers, sizes: Integers, rate: Fraction) -> _Proposal:
-    occupied = sizes > 0
+def _proposal(exponents: Integers, sizes: AnyIntegers, rate: Fraction) -> _Proposal:
+    occupied: NDArray[np.bool_] = (sizes > 0).astype(bool)
     if not occupied.any():
         raise ValueError("there is nothing to select from")
     relative = exponents - exponents[occupied].min()
-    # Sizes are below 2^63, and one weight is at least 1: what lies beyond weighs less than 1 of 2^50, and gets 1.
-    near = np.flatnonzero(occupied & (relative <= FAR / float(rate)))
-    weights = sizes[near] * np.exp(-float(rate) * relative[near])
+    # One weight is at least 1, so the factor is at most SCALE. What lies beyond `far` has a chance that is invisible
+    # beside a ceiling of 1: there 0 is as near as DOUBT asks for.
+    far = math.log(int(sizes.max())) + math.log(SCALE / INVISIBLE)
+    near = np.flatnonzero(occupied & (relative <= math.floor(Fraction(far) / rate)))
+    weights = sizes[near].astype(np.float64) * np.exp(-float(min(rate, STEEP)) * relative[near])
     factor = SCALE / float(weights.sum())
     scaled = weights * factor
     ceilings = occupied.astype(np.int64)

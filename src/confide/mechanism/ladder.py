@@ -13,9 +13,14 @@ on. Rounding h_j down takes less than 7/8 from the whole, to which Q itself adds
 the tail; `width_rungs` allows for the 3/8. The share depends on how fast rungs grow, which is public: `Growth` bounds
 it for every ladder of its kind. W is private; V = max over k of exp(-αk)(r_k + ... + r_(k+s-1)) is at least W, and ln
 V moves by at most α, so V is released with a little of ε.
+
+Nothing fails for the size of Q or of a rung: both are cut at MOST. A cut count moves by no more than the count and by
+at most MOST, so cut rungs bound it; and min(r_t(D'), MOST) <= min(r_(t+1)(D), MOST). Fewer than 2^63 rows have fewer
+than MOST patterns of up to three edges, so that what is cut is still the count.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -25,11 +30,10 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism.additive import Additive, laplace
-from confide.mechanism.exponential import Exponential
+from confide.mechanism.exponential import AnyIntegers, Exponential
 from confide.mechanism.law import SLACK
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sampler import draw
-from confide.mechanism.tally import Integers
 from confide.privacy.loss import PureDP
 
 SMALLEST_EPSILON: Final = Fraction(1, 1000)
@@ -37,7 +41,8 @@ SCALE_SHARE: Final = Fraction(1, 64)  # of ε, for V
 SMOOTHNESS: Final = Fraction(1, 8)  # α as a share of the ε of V
 SCALE_MISS: Final = 0.4  # of the miss rate, for V; the rest is for the draw
 LOG_STEPS: Final = 64  # ln V is measured in steps of α/64
-REACH: Final = 2**61  # candidates lie within it of zero
+MOST: Final = 2**192  # of a count and of a rung
+REACH: Final = 2**256  # candidates lie within it of zero: a cut count and all cut rungs together are far below it
 FEWEST: Final = 4
 FIRST: Final = (5, 8)  # the part of a rung that rung 0 reaches
 NEGLIGIBLE: Final = 40.0  # what is beyond the last rung has a chance below exp(-40)
@@ -172,27 +177,23 @@ class Ladder:
         """How many rungs `measure` wants to see."""
         return max(self.last_rung, math.ceil(self.growth.degree / self.alpha) + 3 + self.width_rungs)
 
-    @property
-    def largest_rung(self) -> int:
-        return REACH // (4 * self.last_rung)
+    def measure(self, count: int, rungs: Sequence[int] | AnyIntegers, randomness: Randomness) -> tuple[int, int]:
+        """The drawn count, and a half-width that holds with probability 1 - miss. `length` rungs, which increase."""
+        cut = cut_rungs(rungs, self.growth.floor)
+        return self.select(count, cut, randomness), self._width(cut, randomness)
 
-    def measure(self, count: int, rungs: Integers, randomness: Randomness) -> tuple[int, int]:
-        """The drawn count, and a half-width that holds with probability 1 - miss."""
-        rungs = np.maximum(rungs, self.growth.floor)
-        return self.select(count, rungs, randomness), self._width(rungs, randomness)
-
-    def select(self, count: int, rungs: Integers, randomness: Randomness) -> int:
+    def select(self, count: int, rungs: AnyIntegers, randomness: Randomness) -> int:
         """The draw alone, at `draw_epsilon`."""
         last = self.last_rung
-        if len(rungs) < last or not 0 <= count < REACH // 2 or int(rungs[last - 1]) > self.largest_rung:
-            raise ValueError("a ladder takes a count below 2^60, and rungs that fit into 2^61 together")
-        near = rungs[:last]
-        ends = rung_ends(near)
+        if len(rungs) < last or not 0 <= count:
+            raise ValueError(f"a ladder takes a count that is not negative, and {last} rungs")
+        count = min(count, MOST)
+        ends = rung_ends(rungs[:last])
         reached = int(ends[-1])
-        far = np.array([REACH + count - reached, REACH - count - reached], dtype=np.int64)
+        far = [REACH + count - reached, REACH - count - reached]
         steps, side = np.arange(last, dtype=np.int64), np.diff(ends, prepend=0)
         exponents = np.concatenate([[0], steps, steps, [last, last]])
-        sizes = np.concatenate([[1], side, side, far])
+        sizes = np.array([1, *side.tolist(), *side.tolist(), *far], dtype=object)
         mechanism = Exponential(self.draw_epsilon, 2)
         segments, places = mechanism.select(exponents, sizes, randomness)
         segment, place = int(segments[0]), int(places[0])
@@ -204,7 +205,7 @@ class Ladder:
             return count + int(ends[segment - 1 - last]) - place
         return count - reached - 1 - place if segment == 2 * last + 1 else count + reached + 1 + place
 
-    def _width(self, rungs: Integers, randomness: Randomness) -> int:
+    def _width(self, rungs: AnyIntegers, randomness: Randomness) -> int:
         logarithm = log_width(rungs, self.width_rungs, float(self.alpha))
         step = float(self.alpha) / LOG_STEPS
         steps = math.ceil(logarithm / step) + int(draw(self._log_noise.law, 1, randomness)[0])
@@ -217,9 +218,17 @@ class Ladder:
         return laplace(LOG_STEPS + 2, self.epsilon * SCALE_SHARE)
 
 
-def rung_ends(rungs: Integers) -> Integers:
+def cut_rungs(rungs: Sequence[int] | AnyIntegers, least: int) -> AnyIntegers:
+    """Rungs of at least so much and at most MOST; Python integers where their sum may pass 64 bits."""
+    largest = max(least, int(rungs[-1]))
+    if largest * len(rungs) < 2**62:
+        return np.maximum(np.asarray(rungs, dtype=np.int64), least)
+    return np.array([min(max(least, int(rung)), MOST) for rung in rungs], dtype=object)
+
+
+def rung_ends(rungs: AnyIntegers) -> AnyIntegers:
     """c_t: how far rung t reaches on either side."""
-    ends: Integers = np.cumsum(rungs) - rungs + rungs * FIRST[0] // FIRST[1]
+    ends: AnyIntegers = np.cumsum(rungs) - rungs + rungs * FIRST[0] // FIRST[1]
     return ends
 
 
@@ -235,8 +244,8 @@ def _width_rungs(growth: Growth, rate: float, miss: float) -> int:
     return high
 
 
-def log_width(rungs: Integers, width: int, alpha: float) -> float:
-    """ln V: an α-smooth upper bound of r_0 + ... + r_(width-1), to 10^-9."""
-    sums = np.concatenate([[0.0], np.cumsum(rungs, dtype=np.float64)])
-    windows = sums[width:] - sums[:-width]
+def log_width(rungs: AnyIntegers, width: int, alpha: float) -> float:
+    """ln V: an α-smooth upper bound of r_0 + ... + r_(width-1), to 10^-9. Sums are exact."""
+    sums = np.concatenate([[0], np.cumsum(rungs)])
+    windows = (sums[width:] - sums[:-width]).astype(np.float64)
     return float((np.log(np.maximum(windows, 1.0)) - alpha * np.arange(len(windows))).max()) + 1e-9

@@ -1,6 +1,10 @@
 """How much one edge can change the number of triangles or stars of a graph, at any distance: ladders of graph patterns.
 
-Nodes are not declared anywhere, so there is always one more: no sensitivity ends at the number of nodes.
+Nodes are not declared anywhere, so there is always one more: no sensitivity ends at the number of nodes, and a pair of
+nodes is any two of endlessly many, most of which have no edge. Over those pairs the rungs are the largest change by one
+edge after at most t changes, no more and no less: so they are a ladder. A neighbour D' is one change away from D, so
+whatever t changes make of D', t + 1 make of D. Pairs of nodes that have edges alone would not do: an edge to a new node
+makes a new pair of such, with no less than the old node had.
 """
 
 import math
@@ -19,7 +23,8 @@ class TriangleRungs:
     For a pair of nodes let `shared` be the number of nodes that close a triangle with it, and `reach` the number of
     other edges that might be part of one. After s changes of other edges min(shared + s, ⌊(s + reach) / 2⌋) do: each
     change completes one if one edge is there, two changes make one anew. (Nissim, Raskhodnikova and Smith 2007 write
-    reach as 2a + b.) The pairs given are those that no other pair exceeds in both numbers.
+    reach as 2a + b.) The pairs given are those that no other pair exceeds in both numbers; a node of the largest degree
+    and one without edges are among those looked at.
     """
 
     shared: tuple[int, ...]

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.mechanism.exponential import Exponential
+from confide.mechanism.exponential import AnyIntegers, Exponential
 from confide.mechanism.interval import Assumes
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.rank import TwoEnds, order_statistics, rank_forecast
@@ -18,7 +18,10 @@ from confide.mechanism.tally import REACH, Domain, Integers, Tally
 from confide.privacy.conversion import rho_of_exponential
 from confide.privacy.loss import ZCDP, PureDP
 
-COPIES: Final = 2**31  # under add-remove n is private: so many places for the copies of one value, in place of n
+COPIES: Final = 2**31
+"""Under add-remove n is private: so many places for the copies of one value, in place of n. More rows of one value than
+that count as so many, which changes at most one row where one row changes: neighbours stay neighbours.
+"""
 FLIPPED: Final = 2  # the sensitivity of a flipped utility, twice that of the utility (Lemma 3.3)
 STEP: Final = 1  # the utility is 1-Lipschitz once no two values are equal
 FAR: Final = (
@@ -32,7 +35,8 @@ class FlippedPair:
 
     Neighbours: add-remove or replace-one; the path length has sensitivity 1 under both. `rows` rows per unit.
     Loss: ε-DP and ε²/16-zCDP: two exponential mechanisms at ε/2 on flipped utilities of sensitivity 2 (Lemma 3.3).
-    Interval: always valid (Theorem 3.4), s = 9 ln(2|Y|/β)/ε over the domain with the copies of a value apart (3.2).
+    Interval: always valid (Theorem 3.4), s = 9 ln(2|Y|/β)/ε over the domain with the copies of a value apart (3.2), of
+    which it has n under replace-one and COPIES otherwise.
     Deviation: below the lowest value stands one candidate more, so that a quantile too close to it is still covered.
     """
 
@@ -45,8 +49,8 @@ class FlippedPair:
 
     def __post_init__(self) -> None:
         self.setting.bound(self.name, "svt")
-        if self.setting.size * COPIES > REACH and self.setting.neighbours == "add-remove":
-            raise ParameterError("the mechanism em takes domains of up to 2^31 values; use pair or svt for this column")
+        if self.setting.neighbours == "add-remove" and (self.expectation.rows or 0) > COPIES:
+            raise ParameterError("the mechanism em takes up to 2^31 rows; use pair or svt for this table")
 
     @property
     def loss(self) -> PureDP:
@@ -90,6 +94,7 @@ class FlippedEnd:
         return [self._one(tally, domain, randomness) for tally in tallies]
 
     def _one(self, tally: Tally, domain: Domain, randomness: Randomness) -> int:
+        tally = self.countable(tally)
         values, sizes, exponents = self.segments(tally, domain)
         segments, places = self.mechanism.select(exponents, sizes, randomness)
         segment, place = int(segments[0]), int(places[0])
@@ -105,6 +110,13 @@ class FlippedEnd:
     def window(self, rows: int) -> None:
         """Every row matters: a candidate is a place among the copies of values that rows take."""
 
+    def countable(self, tally: Tally) -> Tally:
+        """With no more rows of one value than it has copies."""
+        most = self.copies(tally.rows)
+        if not len(tally.counts) or tally.counts.max() <= most:
+            return tally
+        return Tally(tally.values, np.minimum(tally.counts, most))
+
     def copies(self, rows: int) -> int:
         return max(rows, 1) if self.setting.neighbours == "replace-one" else COPIES
 
@@ -114,20 +126,21 @@ class FlippedEnd:
         distance = 9 / (2 * float(self.mechanism.epsilon)) * math.log(candidates / self.miss)
         return max(math.ceil(distance * (1 + 1e-9)), 2) + STEP
 
-    def segments(self, tally: Tally, domain: Domain) -> tuple[Integers, Integers, Integers]:
+    def segments(self, tally: Tally, domain: Domain) -> tuple[Integers, AnyIntegers, Integers]:
         """Segments by rank: the gap after each value, single data points by rank, then the candidate below the domain.
 
         Data points far from the peak share one exponent, so those on each side are one segment.
         """
         low, high = domain
         copies, rows = self.copies(tally.rows), tally.rows
-        if self.setting.size * copies > REACH:  # under replace-one, where n is public
-            raise ParameterError("the mechanism em takes up to 2^62 copies of values; use pair or svt for this column")
         cumulative = tally.cumulative()
         ends = np.append(tally.values, high + 1)
         starts = np.insert(tally.values, 0, low)
         taken = np.insert(tally.counts, 0, 0)
-        gap_sizes = (ends - starts) * copies - taken
+        spans: AnyIntegers = ends - starts
+        if self.setting.size * copies > REACH:
+            spans = spans.astype(object)
+        gap_sizes = spans * copies - taken
         ranks = self._ranks(rows)
         single_sizes = np.diff(np.append(ranks, rows))
         gaps = self.exponents(cumulative, cumulative, rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import EngineError, ParameterError, QueryError
+from confide.errors import ParameterError, QueryError
 from confide.mechanism.additive import laplace
 from confide.mechanism.ladder import SMALLEST_EPSILON, Ladder
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
@@ -117,7 +117,7 @@ class Graph:
 
             return star_count(network, leaves), StarRungs(star_pairs(network), leaves, self.directed)
 
-        # Beyond three leaves a ladder's rungs might not fit into the integers that are drawn from.
+        # A ladder holds counts of patterns of three edges, whatever the table.
         known = ("ladder", "smooth") if leaves <= LADDER_LEAVES else ("smooth",)
         return self._by_edge(f"stars_{leaves}", mechanism, found, epsilon, confidence, known)
 
@@ -253,8 +253,5 @@ def _smooth(count: int, rungs: Rungs, epsilon: Fraction, miss: float, holdings: 
 
 def _ladder(count: int, rungs: Rungs, epsilon: Fraction, miss: float, holdings: Holdings) -> Estimate:
     ladder = Ladder(epsilon, miss, rungs.growth)
-    steps = rungs.rungs(ladder.length)
-    if count >= 2**60 or steps[ladder.last_rung - 1] > ladder.largest_rung:
-        raise EngineError  # no data that fit into a computer are so large
-    drawn, half = ladder.measure(count, np.array(steps, dtype=np.int64), holdings.randomness)
+    drawn, half = ladder.measure(count, rungs.rungs(ladder.length), holdings.randomness)
     return inside(drawn, half)
