@@ -8,7 +8,17 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
-from confide.mechanism.ladder import FEWEST, Ladder, PowerGrowth, SteadyGrowth, log_width, rung_ends
+from confide.mechanism.ladder import (
+    FEWEST,
+    MOST,
+    REACH,
+    Ladder,
+    PowerGrowth,
+    SteadyGrowth,
+    cut_rungs,
+    log_width,
+    rung_ends,
+)
 from confide.mechanism.pattern import StarRungs, TriangleRungs
 from tests.conformance.audit import audit
 
@@ -131,6 +141,40 @@ def test_an_audit_finds_nothing_and_catches_a_ladder_without_growth():
 def test_what_is_too_small_is_refused():
     with pytest.raises(ParameterError, match=r"0\.001"):
         Ladder(Fraction(1, 10_000), 0.1, SteadyGrowth(1))
+
+
+@pytest.mark.parametrize("leaves", [2, 3])
+@pytest.mark.parametrize("degree", [2**20, 2**20 + 1, 2**26, 2**40, 2**63])
+def test_no_hub_is_too_large(degree, leaves):
+    """A star in a directed table: the count is there, and nothing is cut, up to 2^63 rows."""
+    ladder, source = Ladder(ONE, 0.1, PowerGrowth(leaves - 1)), TestRandomness(5)
+    count, rungs = math.perm(degree, leaves), StarRungs(((degree, 0),), leaves, ordered=True)
+    assert count < MOST
+    drawn, half = ladder.measure(count, rungs.rungs(ladder.length), source)
+    assert abs(drawn - count) <= half < 100 * leaves * degree ** (leaves - 1)
+
+
+def test_what_passes_every_bound_is_cut_and_stays_a_ladder():
+    """Counts and rungs of any size are drawn for, and the largest and smallest ε make room for them."""
+    for epsilon in (Fraction(1, 1000), ONE, Fraction(1000)):
+        ladder = Ladder(epsilon, 0.1, PowerGrowth(2))
+        assert (ladder.last_rung + 1) * MOST < REACH // 2
+    ladder, source = Ladder(ONE, 0.1, PowerGrowth(2)), TestRandomness(6)
+    huge = [2**300 + place for place in range(ladder.length)]
+    assert abs(ladder.measure(2**400, huge, source)[0]) <= REACH
+    here, there = cut_rungs([2**191, *huge], 1), cut_rungs([3, *huge], 1)
+    assert here.max() == there.max() == MOST
+    assert (there[:-1] <= here[1:]).all()
+    assert min(2**400, MOST) - min(5, MOST) <= MOST  # a cut count moves by no more than the largest rung
+
+
+@pytest.mark.parametrize("first", [10, 2**61 // 2_000])
+def test_python_integers_draw_what_64_bits_draw(first):
+    ladder = Ladder(ONE, 0.1, SteadyGrowth(1))
+    rungs = _rungs(ladder, first)
+    one = ladder.measure(2**59, rungs, TestRandomness(7))
+    two = ladder.measure(2**59, rungs.astype(object), TestRandomness(7))
+    assert one == two
 
 
 def test_stars_have_the_growth_they_state():

@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from confide.mechanism.quantile_em import FlippedPair
 from confide.mechanism.rank import order_statistics
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Tally
+from tests.mechanism.segments import drawn_weight
 from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, tallied
 
 DOMAIN = (0, 2)
@@ -183,3 +185,17 @@ def test_neighbours_with_more_rows_than_copies_stay_neighbours(q, monkeypatch):
 
     for one, two in neighbours(range(3), 5, "add-remove"):
         assert np.abs(law(tuple(one)) - law(tuple(two))).max() <= float(end.mechanism.epsilon) + 1e-9
+
+
+def test_what_is_far_away_is_drawn_as_often_as_its_weight_says():
+    """A domain of 2^61 values and 10^-9 for the miss rate: the values above all rows weigh some 10^-17 and less."""
+    setting = Setting((0, 2**61), Fraction(4), 1 - 1e-9, "add-remove")
+    end = FlippedPair(setting, Fraction(1, 2)).lower(Fraction(1, 2), Fraction(2), 5e-10)
+    laws = []
+    for rows in range(220, 232, 2):
+        _, sizes, exponents = end.segments(Tally(np.array([5]), np.array([rows])), (0, 2**61))
+        weight = drawn_weight(exponents, sizes, end.mechanism.rate, 1)
+        relative = int(exponents[1] - exponents[sizes > 0].min())
+        assert float(weight) == pytest.approx(int(sizes[1]) * math.exp(-float(end.mechanism.rate) * relative))
+        laws.append(weight)
+    assert all(abs(math.log(two / one)) <= 2 * end.mechanism.epsilon + 1e-9 for one, two in pairwise(laws))

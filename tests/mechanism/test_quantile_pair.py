@@ -11,6 +11,7 @@ from confide.mechanism.quantile_pair import STEEPNESS, Pair, score_spread, score
 from confide.mechanism.rank import order_statistics
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Tally
+from tests.mechanism.segments import drawn_weight
 from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, seen, tallied
 
 QUANTILES = [Fraction(1, 2), Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(1, 7)]
@@ -156,3 +157,15 @@ def test_no_rows_leave_the_whole_domain():
     result = plan.measure(Tally.of([]), TestRandomness(2))
     assert result.whole
     assert (result.interval.low, result.interval.high) == (-5, 99)
+
+
+def test_values_far_away_are_drawn_as_often_as_they_weigh():
+    """A domain of 2^61 values at a miss rate of 10^-9: exponents are cut where a value weighs e^-90."""
+    end = scored_end(Fraction(1, 2), Fraction(1, 2), 5e-10, Setting((0, 2**61), Fraction(1), 0.9, "add-remove"), 1)
+    rate, logarithms = end.mechanism.rate, []
+    for rows in (2_000, 320, 319, 318, 317):
+        _, sizes, exponents = end.segments(Tally(np.array([5]), np.array([rows])), (0, 2**61))
+        relative = int(exponents[-1] - exponents[sizes > 0].min())
+        logarithms.append(math.log(drawn_weight(exponents, sizes, rate, len(sizes) - 1)))
+        assert logarithms[-1] == pytest.approx(math.log(int(sizes[-1])) - float(rate) * relative)
+    assert float(rate) * end.most > 90

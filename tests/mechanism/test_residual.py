@@ -186,3 +186,31 @@ def test_elastic_of_copies_adds_up_both_sides():
         elastic = Elastic(("r", "r"), 0, ((1, (((0, "b"), (1, "b")),)),), frequencies)
         assert local(PATH, tables) <= elastic.local(np.zeros(1))[0]
         assert elastic.smooth(0.1) >= elastic.local(np.zeros(1))[0]
+
+
+NEW_VALUES = list(product((0, 1, 2), repeat=2))  # 2 occurs in no table
+
+
+def _elastic_of(query, tables):
+    """The bound of a chain of two, over two tables or two copies of one."""
+    second = tables[query[1][0]]
+    frequencies = {
+        (0, "b"): max((sum(row[1] == value for row in tables[0]) for value in (0, 1, 2)), default=0),
+        (1, "b"): max((sum(row[0] == value for row in second) for value in (0, 1, 2)), default=0),
+    }
+    return Elastic(("r", "s" if query[1][0] else "r"), 0, ((1, (((0, "b"), (1, "b")),)),), frequencies)
+
+
+@pytest.mark.parametrize("query", [CHAIN, PATH], ids=["chain", "copies"])
+@pytest.mark.parametrize("alpha", [0.5, 0.05])
+def test_bounds_hold_for_values_that_do_not_occur_yet(query, alpha):
+    """Residual and elastic: a row of new keys, and rows that join with it, are as far away as others."""
+    count = max(table for table, _ in query) + 1
+    for tables in list(databases(count, 2))[:: 3 * count]:
+        for place, row in product(range(count), NEW_VALUES):
+            near = tuple((*own, row) if at == place else own for at, own in enumerate(tables))
+            change = size(query, near) - size(query, tables)
+            for of in (bound, _elastic_of):
+                here, there = (of(query, own).smooth(alpha) for own in (tables, near))
+                assert change <= min(here, there) * (1 + 1e-9)
+                assert abs(math.log(there) - math.log(here)) <= alpha + 1e-9

@@ -138,6 +138,18 @@ def test_stars_of_many_leaves_do_not_overflow():
         assert answer.values[0].high[0] > 10**17
 
 
+@pytest.mark.audit
+@pytest.mark.parametrize("mechanism", ["ladder", "smooth"])
+def test_no_hub_is_refused_for_its_size(mechanism):
+    """Some 10^18 ordered stars: no size of a graph decides whether there is an answer."""
+    many = 2**20 + 2
+    hub = pl.DataFrame({"src": np.zeros(many, dtype=np.int64), "dst": np.arange(1, many + 1), "weight": np.ones(many)})
+    data = {"edge": hub.cast(pl.Int64), "word": pl.DataFrame({"a": [1]})}
+    with confide.testing.open(ROW, data, seed=1) as session:
+        answer = session.graph("edge", "src", "dst", directed=True).stars(3, 20, mechanism=mechanism)
+        assert answer.values[0].low[0] <= perm(many, 3) <= answer.values[0].high[0]
+
+
 def test_a_histogram_has_all_degrees():
     with opened([(0, 1), (0, 2), (0, 3), (4, 5)]) as session:
         answer = session.graph("edge", "src", "dst").degree_histogram(5_000, 4)

@@ -1,6 +1,7 @@
 """What deciders do: closed forms against sampling, cautious bounds, the paper's formulas, and their errata."""
 
 from fractions import Fraction
+from itertools import pairwise
 from math import exp, log
 
 import numpy as np
@@ -13,13 +14,14 @@ from confide.trust.choice import Chooser
 from confide.trust.clip import Clip
 from confide.trust.effectiveness import error_at, needed_epsilon, threshold, worst_error
 from confide.trust.facts import CAUTION, DELTA, Facts
-from confide.trust.median import Histogram
+from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn
 from confide.trust.race import Raced
 from confide.trust.reading import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
 from confide.trust.sparse import Sparse
 from confide.trust.target import Target
+from tests.mechanism.segments import drawn_weight
 from tests.mechanism.small_data import data_sets
 from tests.trust.small_questions import CAUTIOUS, FACTS, VALUES, all_deciders, chooser, inside, read
 
@@ -39,6 +41,22 @@ def test_sampling_agrees_with_the_formula(name: str, decider: str) -> None:
         chance = made.chance(seen)
         share = made.decide(seen, TestRandomness(seed), runs).mean()
         assert abs(share - chance) <= 4.5 * (chance * (1 - chance) / runs) ** 0.5 + 1e-3 * (decider == "svt") + 1e-9
+
+
+@pytest.mark.parametrize("ties", [False, True], ids=["exponential", "tie-aware"])
+def test_values_far_away_are_drawn_as_often_as_they_weigh(ties: bool) -> None:
+    """The last 2^61 values of a domain, which weigh 10^-16 and less: one row more moves their weight by e^ε at most."""
+    decider = Selected(Target(Fraction(2**60), Fraction(2**59)), Fraction(1, 2), (0, 2**61), 1, Fraction(1), ties)
+    rate, logarithms = decider.mechanism.rate, []
+    rows = 80 if ties else 160  # the weight of one of them is e^-80
+    for more in (-1, 0, 1, 2):
+        _, sizes, exponents = decider._segments(Tally(np.array([5, 7]), np.array([rows, rows + more])))
+        relative = int(exponents[-1] - exponents[sizes > 0].min())
+        logarithms.append(log(drawn_weight(exponents, sizes, rate, len(sizes) - 1)))
+        assert logarithms[-1] == pytest.approx(log(int(sizes[-1])) - float(rate) * relative)
+        chance = decider.chance(Tally(np.array([5, 7]), np.array([rows, rows + more])))
+        assert 0 < chance < 1e-15
+    assert max(abs(one - two) for one, two in pairwise(logarithms)) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(("name", "decider"), [(n, d) for n in FACTS for d in CAUTIOUS[FACTS[n].kind]])
