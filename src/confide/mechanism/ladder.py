@@ -185,7 +185,7 @@ class Ladder:
     def select(self, count: int, rungs: AnyIntegers, randomness: Randomness) -> int:
         """The draw alone, at `draw_epsilon`."""
         last = self.last_rung
-        if len(rungs) < last or not 0 <= count:
+        if len(rungs) < last or count < 0:
             raise ValueError(f"a ladder takes a count that is not negative, and {last} rungs")
         count = min(count, MOST)
         ends = rung_ends(rungs[:last])
