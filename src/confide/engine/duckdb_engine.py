@@ -1,21 +1,32 @@
 """DuckDB, embedded: CSV, Parquet and DuckDB files and in-memory frames behind one locked connection."""
 
+import atexit
+import os
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
 
 from confide.engine.loading import Loader, public_columns
+from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows, run_apart, run_batches, run_columns
 from confide.engine.source import Attached, File, prepare, stamp, version_of
 from confide.engine.sql_engine import SqlEngine
+from confide.errors import SourceError
+from confide.host.fork import abandon_in_children, leave_open
 from confide.policy import Column, Policy
 
 _LIMIT_SECONDS = 3600.0
 
 
 class DuckDBEngine(SqlEngine):
-    """One policy's tables in one in-memory database. Private rows stay in it."""
+    """One policy's tables in one in-memory database. Private rows stay in it.
+
+    The database has threads, which a fork does not copy. So the child of a fork never touches it, and makes its own
+    from the same sources when it first needs one.
+    """
 
     def __init__(
         self,
@@ -27,34 +38,77 @@ class DuckDBEngine(SqlEngine):
         super().__init__()
         self._policy = policy
         self._limit = limit_seconds
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._closed = False
         self._sources = prepare(policy, data)
         self._stamps = self._live_stamps()
+        self._opened_from = self._all_stamps()
         self._version = version_of(policy, self._sources)
-        self._connection = duckdb.connect(":memory:")
-        loader = Loader(self._connection, policy, threads)
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection, self._storages = self._load()
+        abandon_in_children(self)
+
+    def _load(self) -> tuple[duckdb.DuckDBPyConnection, Storages]:
+        connection = duckdb.connect(":memory:")
+        loader = Loader(connection, self._policy, self._threads)
         try:
             loader.load(self._sources)
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
-        self._storages = loader.storages
+        return connection, loader.storages
 
     @property
     def version(self) -> str:
         """Names the state the data had when they were opened."""
         return self._version
 
+    def ready(self) -> None:
+        self._database()
+        super().ready()
+
     def close(self) -> None:
-        self._connection.close()
+        self._closed = True
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def abandon(self) -> None:
+        """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
+        self._lock = threading.Lock()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            leave_open(connection)
+            atexit.register(_end_quietly)
+
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        """The database of this process."""
+        connection = self._connection
+        if connection is not None:
+            return connection
+        with self._lock:
+            if self._closed:
+                raise SourceError("the data are closed")
+            if self._connection is None:
+                connection, _ = self._load()
+                opened = (self._opened_from, self._version)
+                if (self._all_stamps(), version_of(self._policy, self._sources)) != opened:
+                    connection.close()
+                    raise SourceError(
+                        "the data have changed since the process that forked opened them: open them again"
+                    )
+                self._connection = connection
+            return self._connection
 
     def _rows(self, statement: str) -> Rows:
-        return run_apart(self._connection, statement, self._limit)
+        return run_apart(self._database(), statement, self._limit)
 
     def _columns(self, statement: str) -> Columns:
-        return run_columns(self._connection, statement, self._limit)
+        return run_columns(self._database(), statement, self._limit)
 
     def _batches(self, statement: str) -> Iterator[Rows]:
-        return run_batches(self._connection, statement, self._limit)
+        return run_batches(self._database(), statement, self._limit)
 
     def _unchanged(self) -> bool:
         return self._stamps == self._live_stamps()
@@ -64,5 +118,16 @@ class DuckDBEngine(SqlEngine):
         sources = self._sources.values()
         return [stamp(s) for s in sources if isinstance(s, Attached) or (isinstance(s, File) and s.kind == "parquet")]
 
+    def _all_stamps(self) -> list[str]:
+        return [stamp(source) for source in self._sources.values()]
+
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         return public_columns(self._policy, self._storages, table)
+
+
+def _end_quietly() -> None:
+    """A child that ends as an interpreter does would have the library list, on standard error, what was left open."""
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)

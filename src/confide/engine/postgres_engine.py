@@ -1,12 +1,15 @@
 """PostgreSQL: every question in one read-only transaction, so that all its parts see one state of the data."""
 
-import select
+import logging
+import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
+from weakref import finalize
 
 import numpy as np
 import psycopg
@@ -14,10 +17,15 @@ from psycopg import sql
 from psycopg.adapt import Loader
 
 from confide.engine.postgres_schema import Described, Relation, describe, relation
+from confide.engine.public import most_rows
 from confide.engine.running import BATCH, Columns, Rows
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.translation import Translator
 from confide.errors import SourceError
+from confide.host.fork import abandon_in_children, close_with, leave_open, sever
+from confide.host.patience import within
+from confide.host.refusals import SILENT, refusal
+from confide.host.watchdog import Watchdog
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
 from confide.privacy.naming import plain_name
@@ -25,7 +33,8 @@ from confide.query.tree import Field, Scan, Summary
 from confide.query.tree import Relation as QueryRelation
 
 _LIMIT_SECONDS = 3600.0
-_CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 10.0  # to find the server, whatever number of addresses it has, and for its first word
+_GRACE_SECONDS = 5.0  # more than the server was given for a statement, until the connection is cut
 _SETTINGS = {
     "default_transaction_read_only": "on",
     "default_transaction_isolation": "repeatable read",
@@ -40,6 +49,10 @@ _SETTINGS = {
 }
 _OPTIONAL = ("lc_messages",)  # only a superuser may set it, and only logs depend on it
 _WORK_MEMORY = "256MB"
+_BEGIN = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+# The driver's own warnings would go to standard error, which is the analyst's.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 Result = TypeVar("Result")
 
@@ -63,8 +76,11 @@ class PostgresEngine(SqlEngine):
         self._limit = limit_seconds
         self._lock = threading.RLock()
         self._connection: psycopg.Connection[Any] | None = None
+        self._watchdog: Watchdog | None = None
+        self._closing: finalize[..., Any] | None = None
         self._closed = False
         self._address, self._schema = _address(policy.source)
+        abandon_in_children(self)
         try:
             relations = self._open()
         except BaseException:
@@ -77,12 +93,13 @@ class PostgresEngine(SqlEngine):
 
     def _open(self) -> dict[str, Relation]:
         tables = self._policy.tables
+        complaint = ""
         try:
             with self._transaction():
                 self._described = {label: self._describe(label) for label in tables}
                 place = self._connected().info
                 where = [place.host, str(place.port), place.dbname]
-        except psycopg.Error as error:
+        except (psycopg.Error, TimeoutError) as error:
             complaint = _complaint(error)
         else:
             found = (part for label, found in sorted(self._described.items()) for part in (label, found.place))
@@ -112,26 +129,31 @@ class PostgresEngine(SqlEngine):
         self._closed = True
         self._disconnect()
 
+    def abandon(self) -> None:
+        """In the child of a fork: the connection is the parent's; one of its own is made when it is needed."""
+        self._lock = threading.RLock()
+        connection, watchdog = self._connection, self._watchdog
+        self._connection = self._watchdog = self._closing = None
+        if connection is not None and watchdog is not None and not connection.closed:
+            leave_open(connection)
+            sever(connection.fileno())
+            sever(watchdog.descriptor)
+
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        closing = self._closing
+        self._connection = self._watchdog = self._closing = None
+        if closing is not None:
+            closing()
 
     def ready(self) -> None:
-        """A connection that died while it was idle is made anew, or nothing is charged."""
-        if not self._lock.acquire(blocking=False):
-            return  # in use, and so there
+        """A server that is gone, or says nothing, is charged for nothing; a connection that died is made anew."""
         complaint = ""
         try:
-            if self._connection is not None and not self._connection.closed and _has_ended(self._connection):
-                self._disconnect()
-            self._connected()
-        except psycopg.Error as error:
+            with self._transaction():
+                return
+        except (psycopg.Error, TimeoutError) as error:
             complaint = _complaint(error)
-        finally:
-            self._lock.release()
-        if complaint:
-            raise SourceError(f"{complaint}. Nothing was charged")
+        raise SourceError(f"{complaint}. Nothing was charged")
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -149,40 +171,73 @@ class PostgresEngine(SqlEngine):
     def _transaction(self) -> Iterator[None]:
         """One state of the data. A connection that was lost is made anew once, before anything is read."""
         with self._lock:
-            connection = self._connected()
-            try:
-                connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            except psycopg.OperationalError:
-                self._disconnect()
-                connection = self._connected()
-                connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            connection = self._begun(time.monotonic() + _CONNECT_SECONDS)
             try:
                 yield
+                if connection is not self._connection:
+                    raise psycopg.OperationalError("the connection was lost, or belongs to another process")
             finally:
-                if connection.closed or connection.broken:
-                    self._disconnect()
-                else:
-                    connection.execute("ROLLBACK")
+                if connection is self._connection:
+                    if connection.closed or connection.broken:
+                        self._disconnect()
+                    else:
+                        with self._watched(time.monotonic() + _CONNECT_SECONDS):
+                            connection.execute("ROLLBACK")
 
-    def _connected(self) -> psycopg.Connection[Any]:
+    def _begun(self, deadline: float) -> psycopg.Connection[Any]:
+        """A connection in a transaction, by the deadline."""
+        known = self._connection is not None
+        connection = self._connected(deadline)
+        try:
+            with self._watched(deadline):
+                connection.execute(_BEGIN)
+        except psycopg.OperationalError:
+            self._disconnect()
+            if not known or time.monotonic() >= deadline:
+                raise
+            connection = self._connected(deadline)
+            with self._watched(deadline):
+                connection.execute(_BEGIN)
+        return connection
+
+    def _watched(self, deadline: float | None = None) -> AbstractContextManager[None]:
+        """Inside, the connection is cut at a moment of the monotonic clock, if its server has not answered."""
+        assert self._watchdog is not None
+        return self._watchdog.until(deadline or time.monotonic() + self._limit + _GRACE_SECONDS)
+
+    def _connected(self, deadline: float | None = None) -> psycopg.Connection[Any]:
         if self._closed:
             raise SourceError("the data are closed")
         if self._connection is None or self._connection.closed:
-            settings = {"connect_timeout": _CONNECT_SECONDS, "application_name": "confide"}
-            connection = psycopg.connect(self._address, autocommit=True, **settings)  # type: ignore[arg-type]
-            limits = {"statement_timeout": f"{max(1, round(1000 * self._limit))}", "work_mem": _WORK_MEMORY}
-            for setting, value in (_SETTINGS | limits).items():
-                try:
-                    connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
-                except psycopg.Error:
-                    if setting not in _OPTIONAL:
-                        raise
-            connection.adapters.register_loader("numeric", _Numeric)
-            self._connection = connection
+            self._disconnect()
+            left = _CONNECT_SECONDS if deadline is None else deadline - time.monotonic()
+            # In all: the driver counts for each address of a name anew, and looks a name up without end.
+            connection = within(left, self._connect, psycopg.Connection.close)
+            watchdog = Watchdog(connection.fileno())
+            self._connection, self._watchdog = connection, watchdog
+            self._closing = close_with(self, _close_both, watchdog, connection)
+            with self._watched(time.monotonic() + _CONNECT_SECONDS):
+                self._set_up(connection)
         return self._connection
 
+    def _connect(self) -> psycopg.Connection[Any]:
+        settings = {"connect_timeout": round(_CONNECT_SECONDS), "application_name": "confide"}
+        return psycopg.connect(self._address, autocommit=True, **settings)  # type: ignore[arg-type]
+
+    def _set_up(self, connection: psycopg.Connection[Any]) -> None:
+        limits = {"statement_timeout": f"{max(1, round(1000 * self._limit))}", "work_mem": _WORK_MEMORY}
+        for setting, value in (_SETTINGS | limits).items():
+            try:
+                connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+            except psycopg.Error:
+                if setting not in _OPTIONAL:
+                    raise
+        connection.adapters.register_loader("numeric", _Numeric)
+
     def _ask(self, statement: str, parameters: tuple[Any, ...] = ()) -> Rows:
-        return list(self._connected().execute(sql.SQL(statement), parameters or None).fetchall())
+        connection = self._connected()
+        with self._watched():
+            return list(connection.execute(sql.SQL(statement), parameters or None).fetchall())
 
     def _rows(self, statement: str) -> Rows:
         translated = self._translate(statement)
@@ -200,7 +255,7 @@ class PostgresEngine(SqlEngine):
         translated = self._translate(statement)
         labels: list[str] = []
         with self._lock, self._connected().cursor() as cursor:
-            for rows in _streamed(cursor, translated):
+            for rows in self._streamed(cursor, translated):
                 labels = labels or [column.name for column in cursor.description or ()]
                 yield {label: _array([row[place] for row in rows]) for place, label in enumerate(labels)}
             if not labels:  # no rows do not say what their columns are called
@@ -209,7 +264,22 @@ class PostgresEngine(SqlEngine):
 
     def _batches(self, statement: str) -> Iterator[Rows]:
         with self._lock, self._connected().cursor() as cursor:
-            yield from _streamed(cursor, self._translate(statement))
+            yield from self._streamed(cursor, self._translate(statement))
+
+    def _streamed(self, cursor: psycopg.Cursor[Any], translated: str) -> Iterator[Rows]:
+        """`BATCH` rows at a time: the driver holds no more of them either."""
+        # One by one with an older libpq: slower, and no larger.
+        size = BATCH if psycopg.capabilities.has_stream_chunked() else 1
+        rows = cursor.stream(sql.SQL(translated), size=size)
+        try:
+            while batch := self._next(rows):
+                yield batch
+        finally:
+            rows.close()  # type: ignore[attr-defined]  # what was not read is cancelled
+
+    def _next(self, rows: Iterator[Any]) -> Rows:
+        with self._watched():
+            return list(islice(rows, BATCH))
 
     def _unchanged(self) -> bool:
         return True  # a transaction sees one state, and what was checked of it was checked in it
@@ -230,10 +300,8 @@ class PostgresEngine(SqlEngine):
     def _check_public_rows(self) -> None:
         """How often keys of public tables repeat went into sensitivities: it must not have grown."""
         for (table, columns), before in list(self._multiplicities.items()):
-            del self._multiplicities[table, columns]
-            if self._most(table, columns) > before:
+            if most_rows(self._rows, self._storages, table, columns) > before:
                 raise SourceError(f"{table} has changed since it was opened")
-            self._multiplicities[table, columns] = before
 
     def _bounded_anyway(self, summary: Summary) -> bool:
         """Only what a constraint of the database promises: rows may come between two questions."""
@@ -248,13 +316,6 @@ class PostgresEngine(SqlEngine):
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         declared = self._policy.tables[table].columns
         return {column: declared.get(column) for owner, column in self._storages if owner == table}
-
-
-def _has_ended(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server said something while nothing was asked: that it goes, or an end without a word."""
-    look = select.poll()
-    look.register(connection.fileno(), select.POLLIN)
-    return bool(look.poll(0))
 
 
 def _address(source: str) -> tuple[str, str | None]:
@@ -281,20 +342,15 @@ def _joined(parts: list[Any]) -> Any:
     return np.ma.masked_array(np.concatenate(data), np.concatenate(masks))
 
 
-def _streamed(cursor: psycopg.Cursor[Any], translated: str) -> Iterator[Rows]:
-    """`BATCH` rows at a time: the driver holds no more of them either."""
-    # One by one with an older libpq: slower, and no larger.
-    size = BATCH if psycopg.capabilities.has_stream_chunked() else 1
-    rows = cursor.stream(sql.SQL(translated), size=size)
-    try:
-        while batch := list(islice(rows, BATCH)):
-            yield batch
-    finally:
-        rows.close()  # type: ignore[attr-defined]  # what was not read is cancelled
+def _close_both(watchdog: Watchdog, connection: psycopg.Connection[Any]) -> None:
+    watchdog.close()
+    connection.close()
 
 
-def _complaint(error: psycopg.Error) -> str:
-    """Why a database cannot be opened, without its own words: they may hold the address with its password."""
+def _complaint(error: Exception) -> str:
+    """Why a database cannot be used, without its own words: they may hold the address with its password."""
+    if not isinstance(error, psycopg.Error):
+        return f"the PostgreSQL server {SILENT.words}"
     match error:
         case psycopg.errors.InvalidPassword() | psycopg.errors.InvalidAuthorizationSpecification():
             return "the PostgreSQL server refused the user or the password"
@@ -302,15 +358,13 @@ def _complaint(error: psycopg.Error) -> str:
             return "the PostgreSQL server has no such database"
         case psycopg.errors.InsufficientPrivilege():
             return "the PostgreSQL server does not let this user read what is needed"
-    text = str(error).lower()
-    if error.sqlstate is None and (isinstance(error, psycopg.ProgrammingError) or "invalid" in text):
+        case psycopg.errors.QueryCanceled():
+            return "the PostgreSQL server did not say in time what its tables are; ask again later"
+        case psycopg.errors.LockNotAvailable() | psycopg.errors.DeadlockDetected():
+            return "the tables on the PostgreSQL server are locked by another program; ask again later"
+    if error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P")):
+        return f"the PostgreSQL server fails (SQLSTATE {error.sqlstate})"
+    text = str(error)
+    if isinstance(error, psycopg.ProgrammingError) or re.search(r"invalid (\w+ )*(option|value|port|integer)", text):
         return "the source is not an address of PostgreSQL; write postgresql://user@host:5432/database?schema=..."
-    for sign, words in (
-        ("password authentication failed", "the PostgreSQL server refused the user or the password"),
-        ("no password supplied", "the PostgreSQL server wants a password; put it in PGPASSWORD or ~/.pgpass"),
-        ("does not exist", "the PostgreSQL server has no such database or user"),
-        ("permission denied", "the PostgreSQL server does not let this user connect"),
-    ):
-        if sign in text:
-            return words
-    return "the PostgreSQL server cannot be reached; check host, port and that it runs"
+    return f"the PostgreSQL server {refusal(text).words}"

@@ -70,7 +70,10 @@ class Engine(Protocol):
         ...
 
     def ready(self) -> None:
-        """Refuse, before anything is charged, data that cannot be reached, or are not those that were opened."""
+        """Refuse, before anything is charged, data that cannot be reached, or are not those that were opened.
+
+        After a fork a child has a connection of its own, or none at all: never its parent's.
+        """
         ...
 
     def evaluate(

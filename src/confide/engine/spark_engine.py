@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
+from confide.engine.public import most_rows
 from confide.engine.refining import passes
 from confide.engine.running import Columns, Rows
 from confide.engine.spark_schema import Place, relation
@@ -24,6 +25,7 @@ from confide.engine.sql_engine import SqlEngine
 from confide.engine.syntax import name
 from confide.engine.translation import Translator
 from confide.errors import SourceError
+from confide.host.fork import abandon_in_children, leave_open
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
 from confide.privacy.naming import plain_name
@@ -56,6 +58,7 @@ class SparkEngine(SqlEngine):
         self._listed: set[str] | None = None
         self._stamps: dict[str, list[Any]] | None = None
         self._session = _opened(spark, limit_seconds)
+        abandon_in_children(self)
         try:
             self._types = {label: self._find(label) for label in policy.tables}
             relations = {
@@ -87,6 +90,7 @@ class SparkEngine(SqlEngine):
 
     def ready(self) -> None:
         """Spark in this process may have been stopped, and a server may be gone."""
+        self._session.require_process()
         if self._closed or self._session.gone():
             raise SourceError(
                 "Spark has stopped, or cannot be reached any more; nothing was charged. Open the data again"
@@ -96,6 +100,11 @@ class SparkEngine(SqlEngine):
         if not self._closed:
             self._closed = True
             self._session.close()
+
+    def abandon(self) -> None:
+        """In the child of a fork: nobody here holds the lock, and the session is the parent's."""
+        self._lock = threading.RLock()
+        leave_open(self._session)
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
@@ -185,11 +194,8 @@ class SparkEngine(SqlEngine):
     def _check_public_rows(self, tables: set[str]) -> None:
         """How often keys of public tables repeat went into sensitivities: it must not have grown."""
         for (table, columns), before in list(self._multiplicities.items()):
-            if table in tables:
-                del self._multiplicities[table, columns]
-                if self._most(table, columns) > before:
-                    raise SourceError(f"{table} has changed since it was opened")
-                self._multiplicities[table, columns] = before
+            if table in tables and most_rows(self._rows, self._storages, table, columns) > before:
+                raise SourceError(f"{table} has changed since it was opened")
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -246,9 +252,13 @@ class _Steady(Generic[Result]):
 
 
 def _opened(spark: Any, limit_seconds: float) -> OwnSession:
-    with suppress(Exception):  # pages of Java
+    try:
         return OwnSession(spark, limit_seconds)
-    raise SourceError("Spark gives no session; it may have been stopped")
+    except SourceError:
+        raise
+    except Exception:  # pages of Java
+        complaint = "Spark gives no session; it may have been stopped"
+    raise SourceError(complaint)
 
 
 def _wrong(error: Exception, place: Place) -> str:

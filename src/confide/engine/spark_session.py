@@ -45,6 +45,12 @@ _START_HERE: Final = {
 }
 _TALKATIVE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Of pyspark: what went wrong in a statement, values and all, to standard error."""
+_WARNING: Final = ("py4j", "grpc", "pyspark")
+"""What they warn of would go to standard error as well, unless somebody has set up logging."""
+_FORKED: Final = (
+    "this process was forked from the one that opened Spark, and must not use its connection: open the data in the "
+    "process that asks, which is started anew (spawn) or forked before Spark is there"
+)
 _PATIENCE: Final = 10.0
 _PAUSE: Final = 0.1
 _LOOK: Final = 5.0
@@ -69,6 +75,9 @@ class OwnSession:
     def __init__(self, spark: Any, limit_seconds: float) -> None:
         for name in _TALKATIVE:
             logging.getLogger(name).disabled = True
+        for name in _WARNING:
+            logging.getLogger(name).addHandler(logging.NullHandler())
+        self._process = os.getpid()
         self.spark = _copy(spark)
         self.limit_seconds = limit_seconds
         self.alone_seconds = _ALONE
@@ -76,8 +85,14 @@ class OwnSession:
             if self.spark.conf.get(setting) != value:
                 self.spark.conf.set(setting, value)
 
+    def require_process(self) -> None:
+        """Refuse to be used on the far side of a fork."""
+        if os.getpid() != self._process:
+            raise SourceError(_FORKED)
+
     def run(self, work: Callable[[], Result], tag: str | None = None) -> Result:
         """What `work` gives, if it gives it in time; what takes longer, or is interrupted, is ended on Spark too."""
+        self.require_process()
         tag = tag or new_tag()
         results: list[Result] = []
         errors: list[BaseException] = []
@@ -150,7 +165,7 @@ class OwnSession:
 
     def close(self) -> None:
         """End the session if it is one on a server; Spark in this process is its owner's, and ends with it."""
-        if _is_remote(self.spark):
+        if _is_remote(self.spark) and os.getpid() == self._process:
             _start(self.spark.stop).join(_PAUSE if self._lost() else _PATIENCE)
 
     def gone(self) -> bool:
@@ -180,6 +195,7 @@ def find_spark(master: str | None) -> Any:
     master = master or os.environ.get("SPARK_REMOTE")
     if master is not None and master.startswith("sc://"):
         return _connected(master)
+    _require_own_java(SparkContext._gateway)
     _forget_stopped(SparkContext._active_spark_context)
     active = _quietly(SparkSession.getActiveSession)
     if active is None:
@@ -190,6 +206,21 @@ def find_spark(master: str | None) -> Any:
             "stop that first, or make it the source (source: spark)"
         )
     return active
+
+
+def _require_own_java(gateway: Any) -> None:
+    """Refuse a Java that the process from which this one was forked has started, and whose sockets it uses."""
+    java = getattr(gateway, "proc", None)
+    if java is None or java.returncode is not None:
+        return
+    try:
+        os.waitid(os.P_PID, java.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        foreign = True
+    else:
+        foreign = False
+    if foreign:
+        raise SourceError(_FORKED)
 
 
 def _forget_stopped(context: Any) -> None:
@@ -268,6 +299,7 @@ def _copy(spark: Any) -> Any:
     """A session with the tables and temporary views of another, and settings that can be changed alone."""
     if _is_remote(spark):
         return _impatient(spark.cloneSession())
+    _require_own_java(spark.sparkContext._gateway)
     return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 

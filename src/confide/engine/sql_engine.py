@@ -137,9 +137,10 @@ class SqlEngine(ABC):
 
     def _most(self, table: str, columns: tuple[Column, ...]) -> int:
         key = (table, columns)
-        if key not in self._multiplicities:
-            self._multiplicities[key] = most_rows(self._rows, self._storages, table, columns)
-        return self._multiplicities[key]
+        most = self._multiplicities.get(key)
+        if most is None:
+            most = self._multiplicities.setdefault(key, most_rows(self._rows, self._storages, table, columns))
+        return most
 
     # --- public facts -------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from typing import Generic, Protocol, TypeVar
 
 from confide.errors import LedgerError
+from confide.host.fork import keep_across_forks, leave_open
 from confide.ledger.anchor import Anchor
-from confide.ledger.fork import keep_across_forks, leave_open
 from confide.ledger.turn import Turns
 
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from confide.errors import LedgerError, ParameterError
+from confide.host.fork import abandon_in_children
 from confide.ledger import booking
 from confide.ledger.booking import Position, Request
 from confide.ledger.chain import ORIGIN, Body, Entry, Head, encode, link
@@ -32,9 +33,11 @@ class MemoryLedger:
         self._answers: dict[str, bytes] = {}
         self._own: dict[str, Quanta] = {}
         self._closed = False
+        self._process = os.getpid()
         self.identity = os.urandom(16).hex()
         self.secret = os.urandom(32)
         self._append(booking.genesis(self.identity, self.secret, self._terms))
+        abandon_in_children(self)
 
     @property
     def budget(self) -> Budget:
@@ -112,6 +115,10 @@ class MemoryLedger:
     def close(self) -> None:
         self._closed = True
 
+    def abandon(self) -> None:
+        """In the child of a fork: nobody here holds the lock."""
+        self._mutex = threading.RLock()
+
     def __enter__(self) -> Self:
         return self
 
@@ -132,3 +139,6 @@ class MemoryLedger:
     def _require_open(self) -> None:
         if self._closed:
             raise LedgerError("this ledger was closed")
+        if os.getpid() != self._process:
+            # Either side would have the whole budget to itself.
+            raise LedgerError("a ledger in memory belongs to the process that made it, and not to one forked from it")

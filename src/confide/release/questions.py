@@ -53,9 +53,10 @@ class Questions:
         if type(sql) is not str:
             return bind(sql, holdings.policy, holdings.engine, limits, dialect, mechanism)
         key = (sql, dialect, repr(sorted(limits.items())), mechanism if isinstance(mechanism, str) else repr(mechanism))
-        if key not in self._remembered:
+        question = self._remembered.get(key)
+        if question is None:
             question = bind(sql, holdings.policy, holdings.engine, limits, dialect, mechanism)
             if len(self._remembered) >= _MOST_REMEMBERED:
-                self._remembered.clear()
+                self._remembered.clear()  # other threads may be at it as well
             self._remembered[key] = question
-        return self._remembered[key]
+        return question

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import BudgetError, ParameterError
+from confide.host.fork import inherited
 from confide.policy import Policy, Table
 from confide.privacy.amount import show
 from confide.privacy.budget import Currency
@@ -89,6 +90,11 @@ def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None
         return known
     if find_spec("jax") is None:
         raise ParameterError("synthesis needs the package jax: pip install 'confide[synthesis]'")
+    if inherited("jax"):
+        raise ParameterError(
+            "this process was forked from one that had loaded jax, whose threads are not here: start it anew (spawn), "
+            "or fork before anything is synthesized"
+        )
     return _run(holdings, design, key, tell)
 
 

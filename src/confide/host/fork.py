@@ -1,0 +1,111 @@
+"""What belongs to one process: connections, threads and locks are never used on the far side of a fork.
+
+A connection that two processes use gives each the other's answers. So whoever holds one says so here, and the child of
+a fork abandons it, without a word to the other end, and opens another when it next needs one.
+
+A ledger moreover is in the middle of nothing while the process forks, because the fork waits for it. An engine is not
+waited for: a question may take an hour.
+"""
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+
+class Abandoning(Protocol):
+    def abandon(self) -> None:
+        """In the child of a fork, before anything else runs there: forget what is the parent's."""
+
+
+class Forkable(Abandoning, Protocol):
+    def hold(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+_waited_for: "weakref.WeakSet[Forkable]" = weakref.WeakSet()
+_others: "weakref.WeakSet[Abandoning]" = weakref.WeakSet()
+_guard = threading.Lock()
+_held: list[Forkable] = []
+_inherited: set[str] = set()
+_THREADED: Final = ("jax",)
+
+
+def keep_across_forks(one: Forkable) -> None:
+    """A fork waits until it holds `one`; the parent then releases it, the child abandons it."""
+    with _guard:
+        _waited_for.add(one)
+
+
+def abandon_in_children(one: Abandoning) -> None:
+    """A fork does not wait for `one`; the child abandons it."""
+    with _guard:
+        _others.add(one)
+
+
+def leave_open(resource: object) -> None:
+    """Take a reference that nobody ever drops, so that the resource is never closed in this process."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(resource))
+
+
+def sever(descriptor: int) -> None:
+    """Point an inherited socket at nothing, without a word to its other end.
+
+    A connection of the parent's then ends with the parent, and not with the last of its children; and whoever uses it
+    here by mistake gets an error, and not somebody else's answer.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.dup2(nowhere, descriptor, inheritable=False)
+    finally:
+        os.close(nowhere)
+
+
+def close_with(owner: object, close: Callable[..., object], *arguments: Any) -> "weakref.finalize[..., Any]":
+    """Have `close(*arguments)` called when nobody holds `owner` any more, in the process that opened it only.
+
+    The arguments must not lead back to the owner. Whoever closes in good time detaches what is returned here.
+    """
+    return weakref.finalize(owner, _close_here, os.getpid(), close, arguments)
+
+
+def _close_here(process: int, close: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    if os.getpid() == process:
+        # Nobody is there to be told: a server that is gone has closed its end already.
+        with contextlib.suppress(Exception):
+            close(*arguments)
+
+
+def inherited(module: str) -> bool:
+    """Whether a module was loaded before this process was forked: one with threads of its own is of no use here."""
+    return module in _inherited
+
+
+def _before() -> None:
+    _guard.acquire()
+    for one in sorted(_waited_for, key=id):
+        one.hold()
+        _held.append(one)
+
+
+def _in_parent() -> None:
+    while _held:
+        _held.pop().release()
+    _guard.release()
+
+
+def _in_child() -> None:
+    while _held:
+        _held.pop().abandon()
+    for one in list(_others):
+        one.abandon()
+    _inherited.update(name for name in _THREADED if name in sys.modules)
+    _guard.release()
+
+
+os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
