@@ -118,7 +118,7 @@ class DuckDBEngine(SqlEngine):
         sources = self._sources.values()
         return [stamp(s) for s in sources if isinstance(s, Attached) or (isinstance(s, File) and s.kind == "parquet")]
 
-    def _all_stamps(self) -> list[str]:
+    def _all_stamps(self) -> list[tuple[str, ...]]:
         return [stamp(source) for source in self._sources.values()]
 
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
