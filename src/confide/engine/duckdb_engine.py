@@ -34,11 +34,13 @@ class DuckDBEngine(SqlEngine):
         data: Mapping[str, Any] | None = None,
         limit_seconds: float = _LIMIT_SECONDS,
         threads: int | None = None,
+        lines: bool = False,
     ) -> None:
         super().__init__()
         self._policy = policy
         self._limit = limit_seconds
         self._threads = threads
+        self._lines = lines
         self._lock = threading.Lock()
         self._closed = False
         self._sources = prepare(policy, data)
@@ -51,7 +53,7 @@ class DuckDBEngine(SqlEngine):
 
     def _load(self) -> tuple[duckdb.DuckDBPyConnection, Storages]:
         connection = duckdb.connect(":memory:")
-        loader = Loader(connection, self._policy, self._threads)
+        loader = Loader(connection, self._policy, self._threads, self._lines)
         try:
             loader.load(self._sources)
         except BaseException:

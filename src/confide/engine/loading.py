@@ -10,8 +10,8 @@ from confide.engine.csv_header import read_header
 from confide.engine.running import Rows, run
 from confide.engine.schema import Stored, read_column, read_public_column
 from confide.engine.source import Attached, File, Frame, Source
-from confide.engine.storage import Storage
-from confide.engine.syntax import name, text
+from confide.engine.storage import Storage, storage_of
+from confide.engine.syntax import among, name, text
 from confide.errors import SourceError
 from confide.policy import Column, Policy, Table
 
@@ -25,16 +25,25 @@ _BEFORE = (
     "SET GLOBAL TimeZone = 'UTC'",  # the day of a moment must not depend on where the machine stands
     "SET max_expression_depth = 10000",  # what was checked from the text must not fail after the charge
 )
+_WITHOUT = (
+    "common_subplan",  # it merges parts of a plan that look alike and are not, and then answers wrongly without an error
+    "type_pushdown",  # it lets a reader of text files cast, strictly, where TRY_CAST was written
+)
+"""Optimisers that change what a statement means."""
 _AFTER = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
 @dataclass(slots=True)
 class Loader:
-    """Loads the tables of one policy; `storages` then says how each column is stored."""
+    """Loads the tables of one policy; `storages` then says how each column is stored.
+
+    `lines` lets errors tell the line of a text file: that is for its custodian alone, since a row decides it.
+    """
 
     connection: duckdb.DuckDBPyConnection
     policy: Policy
     threads: int | None = None
+    lines: bool = False
     storages: dict[tuple[str, str], Storage] = field(default_factory=dict)
 
     def load(self, sources: Mapping[str, Source]) -> None:
@@ -42,8 +51,7 @@ class Loader:
         threads = () if self.threads is None else (f"SET threads = {int(self.threads)}",)
         for statement in (*_BEFORE, *threads, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
             run(self.connection, statement)
-        # It merges parts of a plan that look alike and are not, and then answers wrongly without an error.
-        known = run(self.connection, "SELECT name FROM duckdb_optimizers() WHERE name = 'common_subplan'")
+        known = run(self.connection, f"SELECT name FROM duckdb_optimizers() WHERE {among('name', _WITHOUT)}")
         run(self.connection, f"SET disabled_optimizers = {text(','.join(str(row[0]) for row in known))}")
         databases = sorted({source.path for source in sources.values() if isinstance(source, Attached)})
         aliases = {path: f"source_{place}" for place, path in enumerate(databases)}
@@ -65,8 +73,9 @@ class Loader:
                 self._text_file(table, source, path)
             case File(paths=paths):
                 self._same_schemas(table, source)
-                self._stored(table, source, f"read_parquet([{', '.join(map(text, paths))}])", "VIEW")
-                self._check_texts(table, source)
+                origin = f"read_parquet([{', '.join(map(text, paths))}])"
+                self._check_texts(table, source, origin)
+                self._stored(table, source, origin, "VIEW")
             case Attached(path=path):
                 self._stored(table, source, f"{aliases[path]}.main.{name(table.name)}", "VIEW")
 
@@ -135,15 +144,16 @@ class Loader:
     def _schema(self, source: Source, origin: str) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
 
-    def _check_texts(self, table: Table, source: File) -> None:
+    def _check_texts(self, table: Table, source: File, origin: str) -> None:
         """Read every text once: one that is not UTF-8 would fail the questions that meet it, after their charge."""
-        labels = [
-            label for (owner, label), kept in self.storages.items() if owner == table.name and kept.kind == "text"
+        read = [
+            f"HASH({name(label)}) = 0"
+            for label, stored in self._schema(source, origin).items()
+            if storage_of(stored).kind == "text" and (table.public or label in table.columns)
         ]
-        if labels:
-            read = " OR ".join(f"HASH({name(label)}) = 0" for label in labels)
+        if read:
             complaint = f"{source.label} holds text that is not UTF-8, or is damaged"
-            self._try(f"SELECT COUNT(*) FROM {name(table.name)} WHERE {read}", complaint)
+            self._try(f"SELECT COUNT(*) FROM {origin} WHERE {' OR '.join(read)}", complaint)
 
     def _same_schemas(self, table: Table, source: File) -> None:
         """Every part of a folder holds the policy's columns in one type; a part that does not would fail when read."""
@@ -164,7 +174,7 @@ class Loader:
         try:
             return run(self.connection, statement)
         except (duckdb.Error, MemoryError, RuntimeError, ValueError) as error:
-            place = re.search(r"CSV Error on Line: (\d+)", str(error))
+            place = re.search(r"CSV Error on Line: (\d+)", str(error)) if self.lines else None
             line = f" (line {place[1]})" if place else ""
         raise SourceError(complaint + line)
 

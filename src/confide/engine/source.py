@@ -30,7 +30,7 @@ class File:
             return f"{self.label} cannot be read as Parquet; it may be truncated"
         return (
             f"{self.label} cannot be read as CSV; every line needs as many fields as the first, "
-            "quotes must be closed, lines must end alike, and the text must be UTF-8"
+            "quotes must be closed, lines must end alike and have at most 2 MB, and the text must be UTF-8"
         )
 
 

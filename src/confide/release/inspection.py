@@ -52,11 +52,11 @@ def stored_table(path: Path, table: str | None = None) -> StoredTable:
 
 
 def check_source(policy: Policy) -> tuple[str, ...]:
-    """Open the data of a policy and compare its schema with it; `SourceError` says what does not fit.
+    """Open the data of a policy and compare its schema with it; `SourceError` says what does not fit, and where.
 
     Returned is what is worth a second look, such as rights to change the data.
     """
-    engine = open_engine(policy, None)
+    engine = open_engine(policy, None, lines=True)
     try:
         return engine.remarks
     finally:

@@ -17,8 +17,11 @@ Data = Mapping[str, Any] | Any | None
 """Frames by table, or a session of Spark that has the tables."""
 
 
-def open_engine(policy: Policy, data: Data = None) -> Engine:
-    """Open the data of a policy and compare their schema with it; `SourceError` says what does not fit."""
+def open_engine(policy: Policy, data: Data = None, *, lines: bool = False) -> Engine:
+    """Open the data of a policy and compare their schema with it; `SourceError` says what does not fit.
+
+    `lines`, for the custodian alone: it then says on which line a text file is broken.
+    """
     source = policy.source
     place = spark_place(policy)
     if place is not None or _is_spark_session(data):
@@ -32,7 +35,7 @@ def open_engine(policy: Policy, data: Data = None) -> Engine:
     if isinstance(source, str) and "://" in source:
         scheme = source.split("://", maxsplit=1)[0]
         raise SourceError(f"the source {scheme} is not known; use files, frames, postgresql:// or spark")
-    return DuckDBEngine(policy, data)
+    return DuckDBEngine(policy, data, lines=lines)
 
 
 def _open_spark(policy: Policy, place: SparkPlace | None, data: Data) -> Engine:
