@@ -16,6 +16,7 @@ from confide.engine.duckdb_engine import DuckDBEngine
 from confide.errors import EngineError, SourceError
 from confide.policy import Category, Date, Number, Policy, load
 from confide.query import bind
+from confide.release.inspection import check_source
 from tests.engine.worlds import CHARGE, SECRET
 
 COLUMNS = {
@@ -123,8 +124,8 @@ def test_a_file_of_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
     [
         (b"", ("p.csv is empty",)),
         (b"   \n\n", ("p.csv is empty",)),
-        (b"age,note\n1,a\n2\n", ("cannot be read as CSV", "as many fields as the first", "line 3")),
-        (b"age,note\n1,a\n2,b,c\n", ("cannot be read as CSV", "line 3")),
+        (b"age,note\n1,a\n2\n", ("cannot be read as CSV", "as many fields as the first")),
+        (b"age,note\n1,a\n2,b,c\n", ("cannot be read as CSV",)),
         (b'age,note\n1,"canary-77af\n2,b\n', ("cannot be read as CSV",)),
         (b"age,note\n1,\xff\xfecanary-77af\n", ("cannot be read as CSV", "UTF-8")),
         (b"age,age,note\n1,2,a\n", ("names the column 'age' twice",)),
@@ -136,6 +137,79 @@ def test_a_file_of_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
 def test_a_text_file_that_cannot_be_read(tmp_path: Path, content: bytes, words: tuple[str, ...]) -> None:
     (tmp_path / "p.csv").write_bytes(content)
     refused(policy(tmp_path, {"person": "p.csv"}, {"age": COLUMNS["age"], "note": COLUMNS["note"]}), *words)
+
+
+BROKEN = (
+    b"age,note\n1,a\n2\n",
+    b"age,note\n1,a\n2,b,c\n",
+    b'age,note\n1,a\n2,"b"c\n',
+    b'age,note\n1,a\n2,"b\n',
+    b"age,note\n1,a\n2,\xff\n",
+    b"age,note\n1,a\n2," + b"b" * 3_000_000 + b"\n",
+)
+
+
+def test_where_a_text_file_is_broken_is_told_to_its_custodian_alone(tmp_path: Path) -> None:
+    """A row decides on which line it is, so no question and no opening says it; `confide check` does."""
+    rules = policy(tmp_path, {"person": "p.csv"}, {"age": COLUMNS["age"], "note": COLUMNS["note"]})
+    told = set()
+    for content in BROKEN:
+        (tmp_path / "p.csv").write_bytes(content)
+        with pytest.raises(SourceError) as caught:
+            DuckDBEngine(rules)
+        told.add(str(caught.value))
+        with pytest.raises(SourceError, match=r"line 3"):
+            check_source(rules)
+    assert len(told) == 1
+    assert "line 3" not in told.pop()
+
+
+ODD = (
+    "unknown",
+    "12.5",
+    "1e400",
+    "2024-02-30",
+    "2024-02-29T1",
+    "NaN",
+    "x" * 100_000,
+    "9" * 60,
+    "TRUE ",
+    " 7 ",
+    "12:30",
+    "a\x00b",
+    "é",
+)
+
+
+KINDS: dict[str, tuple[Any, set[str]]] = {
+    "number": ({"range": [0, 9]}, {"12.5", "9" * 60, " 7 "}),
+    "fraction": ({"range": [0, 9], "grain": 0.25}, {"12.5", "9" * 60, " 7 "}),
+    "unbounded": ({"range": "unbounded", "grain": 1}, {"12.5", "9" * 60, " 7 "}),
+    "date": ({"range": ["2020-01-01", "2024-12-31"]}, {"2024-02-29T1"}),
+    "whole": ({"values": [1, 7]}, {" 7 "}),
+    "truth": ({"values": [True, False]}, {"TRUE "}),
+    "word": ({"values": ["a", "unknown"]}, {"unknown"}),
+    "text": ({"type": "text"}, set(ODD)),
+}
+"""And which of the odd values fit."""
+
+
+def test_an_odd_value_in_a_text_file_is_a_value_that_is_missing(tmp_path: Path) -> None:
+    """It fails nothing, and changes no row beside it."""
+    place = tmp_path / "p.csv"
+    rules = policy(tmp_path, {"person": "p.csv"}, {label: column for label, (column, _) in KINDS.items()})
+    question = f"SELECT COUNT(*) AS n, {', '.join(f'COUNT({label}) AS n_{label}' for label in KINDS)} FROM person"
+    plain = ["1", "2", "true", "2024-01-31", "a"]
+
+    def known(values: list[str]) -> list[int]:
+        lines = (",".join([f'"{value}"'] * len(KINDS)) for value in values)
+        place.write_text("\n".join([",".join(KINDS), *lines, ""]))
+        return ask(rules, question)
+
+    alone = known(plain)
+    for odd in ODD:
+        more = [1, *(int(odd in fitting) for _, fitting in KINDS.values())]
+        assert known([*plain, odd]) == [before + one for before, one in zip(alone, more, strict=True)], odd[:20]
 
 
 def test_a_truncated_archive(tmp_path: Path) -> None:

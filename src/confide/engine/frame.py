@@ -5,55 +5,122 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from confide.engine.objects import texts_of
 from confide.errors import SourceError
+from confide.policy import Column, Table
 from confide.privacy.naming import joined
 
+_DECIMAL_BITS = 128
 
-def to_arrow(frame: Any, name: str) -> Any:
-    """Any frame as an Arrow table: one form to hash and to scan."""
+
+def to_arrow(frame: Any, name: str, table: Table | None = None) -> Any:
+    """Any frame as an Arrow table: one form to hash and to scan. No value of a column can make it fail.
+
+    `table` says what its columns are. Of a private one only those that the policy names are taken; the others are there
+    by name alone.
+    """
     import pyarrow as pa  # noqa: PLC0415  heavy, and only frames need it
 
     if frame is None or isinstance(frame, str | bytes | Path):
         raise SourceError(
             f"data for {name} must be an Arrow, pandas or polars frame; paths go into the policy's `source`"
         )
-    table = None
+    columns: list[tuple[str, Any]] | None = None
+    broken = False
     try:
-        if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):
-            frame = frame.collect()
-        if isinstance(frame, pa.RecordBatch):
-            table = pa.Table.from_batches([frame])
-        elif type(frame).__module__.partition(".")[0] == "pandas":
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-        elif isinstance(frame, pa.Table):
-            table = frame
-        elif hasattr(frame, "__arrow_c_stream__"):
-            table = pa.table(frame)
-        elif isinstance(frame, Mapping):
-            table = pa.table(dict(frame))
-        table = None if table is None else _storable(table)
+        columns = _columns(frame)
+        if columns is not None:
+            taken = [(label, _taken(column, table, label)) for label, column in columns]
+            arrays = [array for _, array in taken if array is not None]
+            rows = len(arrays[0]) if arrays else 0
+            filled = [pa.nulls(rows) if array is None else array for _, array in taken]
+            result = pa.table(filled, names=[label for label, _ in taken])
     except Exception:  # a frame's own code may raise anything, with values of the data in its message
-        table = None
         broken = True
-    else:
-        broken = False
     if broken:
-        raise SourceError(f"the frame for {name} cannot be turned into Arrow; each column needs one type")
-    if table is None:
+        raise SourceError(f"the frame for {name} cannot be turned into Arrow; its columns must be of one length")
+    if columns is None:
         raise SourceError(f"data for {name} is a {type(frame).__name__}; give an Arrow, pandas or polars frame")
-    if len(set(table.column_names)) < len(table.column_names):
+    if len({label for label, _ in columns}) < len(columns):
         raise SourceError(f"the frame for {name} names a column twice")
-    return table
+    return result
 
 
-def _storable(table: Any) -> Any:
-    """Half-precision numbers in single precision, since the database has none."""
+def _columns(frame: Any) -> list[tuple[str, Any]] | None:
+    """The columns of a frame by name, each as it comes; None if it is no frame."""
     import pyarrow as pa  # noqa: PLC0415
 
-    for place, field in enumerate(table.schema):
-        if pa.types.is_float16(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.float32()))
-    return table
+    if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):
+        frame = frame.collect()
+    if _library(frame) == "pandas":
+        return [(str(label), frame.iloc[:, place]) for place, label in enumerate(frame.columns)]
+    if _library(frame) == "polars":
+        return [(label, frame.get_column(label)) for label in frame.columns]
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    elif not isinstance(frame, pa.Table) and hasattr(frame, "__arrow_c_stream__"):
+        frame = pa.table(frame)
+    if isinstance(frame, pa.Table):
+        return list(zip(frame.column_names, frame.columns, strict=True))
+    return [(str(label), column) for label, column in frame.items()] if isinstance(frame, Mapping) else None
+
+
+def _library(thing: Any) -> str:
+    return type(thing).__module__.partition(".")[0]
+
+
+def _taken(column: Any, table: Table | None, label: str) -> Any:
+    """A column in a type that the database has, or nothing for one that no question can name."""
+    if table is not None and label not in table.columns and not table.public:
+        return None
+    return _array(column, None if table is None else table.columns.get(label))
+
+
+def _array(column: Any, declared: Column | None) -> Any:
+    """One column. How it is stored must not follow from its values, unless they are public and nobody declared them."""
+    import numpy as np  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return _storable(column, declared)
+    if _library(column) == "pandas" and hasattr(column, "cat"):
+        # Labels are converted as a column of their own type; -1 is for what is missing.
+        labels, codes = _array(column.cat.categories, declared), column.cat.codes.to_numpy()
+        return labels.take(pa.array(codes, mask=codes < 0))
+    typed = _library(column) in ("pandas", "polars") or isinstance(column, np.ndarray)
+    if declared is None or (typed and str(column.dtype) not in ("object", "Object")):
+        try:
+            whole = column.to_arrow() if _library(column) == "polars" else pa.array(column, from_pandas=True)
+            return _storable(whole, declared)
+        except Exception:  # a type that Arrow does not have, texts that are no Unicode, values of many types
+            pass
+    return texts_of(column.to_list() if _library(column) == "polars" else column, declared)
+
+
+def _storable(column: Any, declared: Column | None) -> Any:
+    """In a type that the database has, and without texts that it would refuse."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _storable(column.cast(kind.value_type), declared)
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    if pa.types.is_decimal(kind) and (kind.bit_width != _DECIMAL_BITS or not 0 <= kind.scale <= kind.precision):
+        return texts_of(column.to_pylist(), declared)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            return texts_of(map(_decoded, column.cast(pa.large_binary()).to_pylist()), declared)
+    return column
+
+
+def _decoded(text: bytes | None) -> str | None:
+    try:
+        return None if text is None else text.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def digest(table: Any) -> str:

@@ -26,8 +26,8 @@ _BEFORE = (
     "SET max_expression_depth = 10000",  # what was checked from the text must not fail after the charge
 )
 _WITHOUT = (
-    "common_subplan",  # it merges parts of a plan that look alike and are not, and then answers wrongly without an error
-    "type_pushdown",  # it lets a reader of text files cast, strictly, where TRY_CAST was written
+    "common_subplan",  # merges parts of a plan that look alike and are not, and then answers wrongly without an error
+    "type_pushdown",  # lets the reader of text files cast, strictly, where TRY_CAST is written
 )
 """Optimisers that change what a statement means."""
 _AFTER = ("SET enable_external_access = false", "SET lock_configuration = true")

@@ -67,8 +67,10 @@ def prepare(policy: Policy, data: Mapping[str, Any] | None) -> dict[str, Source]
             f"it names {', '.join(policy.tables)}"
         )
     return {
-        name: Frame(to_arrow(given[name], name), f"the frame for {name}") if name in given else _declared(policy, name)
-        for name in policy.tables
+        name: Frame(to_arrow(given[name], name, table), f"the frame for {name}")
+        if name in given
+        else _declared(policy, name)
+        for name, table in policy.tables.items()
     }
 
 
