@@ -178,7 +178,7 @@ def test_an_export_that_fails_leaves_no_half(run: Run, unused: Path, tmp_path: P
 
 def test_amend_puts_a_changed_policy_on_the_record(run: Run, spent: Path) -> None:
     assert "nothing to change" in run("ledger", "amend", spent).stdout
-    text = spent.read_text().replace("epsilon: 3", "epsilon: 4").replace("unit:", "analysts: {ann: 1}\nunit:")
+    text = spent.read_text().replace("epsilon: 3", "epsilon: 4").replace("unit:", 'analysts: {ann: 1, "*": 2}\nunit:')
     spent.write_text(text)
     warned = run("budget", spent)
     assert warned.exit_code == 0

@@ -130,24 +130,33 @@ def check_refusals(kind: LedgerKind, folder: Path) -> None:
 
 
 def check_caps(kind: LedgerKind, folder: Path) -> None:
-    """An analyst's cap holds beside the data set's; "*" is anybody not named, each with an account of their own."""
+    """An analyst's cap holds beside the data set's; "*" is what all who are not named may spend together."""
     with kind.create(folder, Budget.of(2), {"ann": "0.5", "*": Fraction(1, 3)}) as ledger:
         assert dict(ledger.caps) == {"ann": Fraction(1, 2), "*": Fraction(1, 3)}
         ledger.charge(pure("0.5"), "all of it", "1", "ann")
         refuses(
             BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "2", "ann"), "'ann' may spend ε = 0.5", "no qu"
         )
-        for analyst in ("bob", "", "carl"):
-            refuses(BudgetError, lambda: ledger.charge(pure("0.34"), "more", "3", analyst), "0.333")  # noqa: B023
-            ledger.charge(pure(Fraction(1, 3)), "all of it", f"3 {analyst}", analyst)
-        assert ledger.spent("ann") == pure("0.5")
-        assert ledger.spent("bob") == ledger.spent("carl") == ledger.spent("") == pure(Fraction(1, 3))
+        others = ("bob", "", "carl", "*", "Ann", "ann ")
+        refuses(BudgetError, lambda: ledger.charge(pure("0.34"), "more", "3", "bob"), "together, may spend ε = 0.333")
+        for analyst in others[:3]:
+            ledger.charge(pure(Fraction(1, 9)), "a third of it", f"3 {analyst}", analyst)
+        for analyst in others:
+            refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "4", analyst), "together")  # noqa: B023
+            assert ledger.against_cap(analyst) == pure(Fraction(1, 3))
+        assert ledger.spent("ann") == ledger.against_cap("ann") == pure("0.5")
+        assert ledger.spent("bob") == ledger.spent("carl") == ledger.spent("") == pure(Fraction(1, 9))
         assert ledger.spent("nobody") == pure(0)
-        assert ledger.spent() == pure("1.5")
+        assert ledger.spent() == pure(Fraction(5, 6))
+        ledger.amend(caps={"ann": 2, "bob": 1, "*": Fraction(1, 3)})
+        assert ledger.against_cap("carl") == pure(Fraction(2, 9)), "bob has a cap of his own now"
+        ledger.charge(pure(Fraction(1, 9)), "what bob leaves", "5", "dora")
+        refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "6", "carl"), "together")
         ledger.amend(caps={"ann": 2})
-        refuses(BudgetError, lambda: ledger.charge(pure("0.6"), "over the budget", "4", "ann"), "budget of ε = 2")
-        ledger.charge(pure("0.5"), "the rest", "4", "ann")
-        assert ledger.spent("ann") == pure(1)
+        refuses(BudgetError, lambda: ledger.charge(pure("1.1"), "over the budget", "7", "ann"), "budget of ε = 2")
+        ledger.charge(pure("1"), "the rest", "7", "ann")
+        assert ledger.spent("ann") == pure("1.5")
+        ledger.verify()
 
 
 def check_answers(kind: LedgerKind, folder: Path) -> None:
@@ -380,7 +389,7 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         self.start()
         self.cap = Fraction(1)
-        self.caps = {"ann": Fraction(1, 2)}
+        self.caps = {"ann": Fraction(1, 2), "*": Fraction(2, 3)}
         self.paid: dict[str, tuple[Fraction, str, Charge]] = {}
         self.kept: dict[str, bytes] = {}
         self.ledger = self.kind.create(self.folder, Budget.of(1), self.caps)
@@ -395,6 +404,9 @@ class LedgerMachine(RuleBasedStateMachine):
     def spent(self, analyst: str | None = None) -> Fraction:
         return sum((amount for amount, who, _ in self.paid.values() if analyst in (None, who)), Fraction(0))
 
+    def counted(self, analyst: str) -> Fraction:
+        return self.spent(analyst) if analyst in self.caps else self.spent() - self.spent("ann")
+
     @rule(key=keys, amount=amounts, analyst=analysts)
     def charge(self, key: str, amount: Fraction, analyst: str) -> None:
         price = Fraction(-(-amount.numerator * QUANTA // amount.denominator), QUANTA)
@@ -408,7 +420,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 assert call() == charge
             else:
                 refuses(ParameterError, call)
-        elif self.spent() + price > self.cap or self.spent(analyst) + price > self.caps.get(analyst, self.cap):
+        elif self.spent() + price > self.cap or self.counted(analyst) + price > self.caps.get(analyst, self.caps["*"]):
             refuses(BudgetError, call, "Nothing was charged")
         else:
             self.paid[key] = (price, analyst, call())
@@ -436,6 +448,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.ledger.spent() == PureDP(self.spent())
         for analyst in ("ann", "bob", ""):
             assert self.ledger.spent(analyst) == PureDP(self.spent(analyst))
+            assert self.ledger.against_cap(analyst) == PureDP(self.counted(analyst))
         assert self.ledger.cap == PureDP(self.cap)
 
     @invariant()

@@ -23,6 +23,7 @@ from confide.policy import (
     load,
 )
 from confide.policy import Text as TextColumn
+from confide.policy.analyst import cap_faults
 from confide.policy.canonical import quote
 from confide.privacy.budget import Budget
 from tests.policy.samples import PEOPLE, people
@@ -94,11 +95,13 @@ def policies(draw: st.DrawFn) -> Policy:
     amounts = st.fractions(min_value=Fraction(1, 10**9), max_value=100, max_denominator=10**9)
     words = st.none() | st.text(min_size=1, max_size=9).filter(lambda text: text.strip())
     files = st.fixed_dictionaries({name: st.text(min_size=1).filter(str.strip) for name in names})
+    named = st.dictionaries(st.text(max_size=6), st.just(Fraction(0)) | amounts, max_size=3)
+    caps = named.map(lambda found: found and {**found, "*": Fraction(1)}).filter(lambda found: not [*cap_faults(found)])
     return Policy(
         tables,
         KeyUnit(names[0], "key") if keyed else RowUnit(),
         Budget(draw(amounts), draw(st.sampled_from((Fraction(0), Fraction(1, 10**9), Fraction(1, 3 * 10**7))))),
-        draw(st.dictionaries(st.text(max_size=6), st.just(Fraction(0)) | amounts, max_size=3)),
+        draw(caps),
         draw(st.sampled_from((None, "all.duckdb", "postgresql://h/d", "spark")) | files),
         draw(words),
         draw(words),
@@ -140,7 +143,7 @@ FREE = [
     ("epsilon: 3", "epsilon: 4"),
     (", delta: 1e-9", ""),
     ("person.parquet", "moved/person.parquet"),
-    ("unit:", "analysts: {ann: 1}\nunit:"),
+    ("unit:", 'analysts: {ann: 1, "*": 0}\nunit:'),
     ("unit:", "ledger: spent.db\nunit:"),
     ("    at_most:", "    size: 10\n    at_most:"),
 ]

@@ -28,7 +28,7 @@ def test_a_careful_policy_needs_no_second_look() -> None:
     [
         (("budget", "epsilon"), 10.5, "ε = 10.5 is large"),
         (("budget", "delta"), 2e-5, "δ = 0.00002 is large"),
-        (("analysts",), {"ann": 4}, "the cap of 'ann' is above the whole budget"),
+        (("analysts",), {"ann": 4, "*": 1}, "the cap of 'ann' is above the whole budget"),
         (("source",), "postgresql://ann:secret@host/db", "a password stands in the policy"),
         (("ledger",), "postgresql://host/db?password=x", "a password stands in the policy"),
         (("tables", "person", "size"), None, "person: without a size"),

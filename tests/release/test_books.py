@@ -16,7 +16,7 @@ from confide.release import books
 
 TEXT = """\
 budget: {epsilon: 1}
-analysts: {ann: 1/2}
+analysts: {ann: 1/2, "*": 1}
 unit: row
 ledger: policy.ledger
 tables:
@@ -70,7 +70,7 @@ def test_lines_say_who_asked_what(policy: Policy) -> None:
     ask(policy, "0.25", "ann")
     ask(policy, "0.125", sql="SELECT SUM(x) AS s FROM t")
     opened, first, second = books.read_lines(policy)
-    assert (opened.kind, opened.what) == ("opened", "budget ε = 1; caps ann: 0.5")
+    assert (opened.kind, opened.what) == ("opened", "budget ε = 1; caps *: 1, ann: 0.5")
     assert (first.analyst, first.epsilon, first.what, first.answered) == (
         "ann",
         0.25,
@@ -114,7 +114,7 @@ def test_amending_says_what_changed(policy: Policy) -> None:
     path = policy.path.with_suffix(".ledger")  # type: ignore[union-attr]
     budget, caps = books.look(changed, path).differs
     assert str(budget) == "the budget is ε = 1 in the ledger, and ε = 2 in the policy"
-    assert str(caps) == "the caps are ann: 0.5 in the ledger, and ann: 0.25 in the policy"
+    assert str(caps) == "the caps are *: 1, ann: 0.5 in the ledger, and *: 1, ann: 0.25 in the policy"
     assert books.amend(changed, path) == (budget, caps)
     assert books.look(changed, path).differs == ()
     assert books.look(changed, path).budget.total == 2

@@ -33,7 +33,7 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
         return
     limit = state.total if state.cap is None else state.cap
     delta = f" at δ = {state.delta:g}" if state.delta else ""
-    who = f"analyst {analyst!r}" if analyst else "anybody unnamed"
+    who = state.capped
     rows = [("budget", f"ε = {state.total:.6g}{delta}, for everybody together")]
     if state.cap is not None:
         rows.append(("cap", f"{who} may spend ε = {state.cap:.6g} of it"))

@@ -109,7 +109,7 @@ def _show(description: Description) -> None:
         ("budget", f"ε = {float(budget.epsilon):g}{delta} in all; {budget.held}"),
     ]
     for name, cap in budget.analysts:
-        rows.append(("", f"{'anybody else' if name == '*' else name} may spend ε = {float(cap):g} of it"))
+        rows.append(("", f"{'everybody else together' if name == '*' else name} may spend ε = {float(cap):g} of it"))
     show(facts(rows))
     for table in description.tables:
         say("")

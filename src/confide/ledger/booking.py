@@ -18,12 +18,17 @@ from confide.privacy.budget import in_currency, of_quanta, quanta_of
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 
-FORMAT = "confide ledger 1"
+FORMAT = "confide ledger 2"
+EARLIER = "confide ledger 1"
+"""Its "*" was a cap for each analyst without one, and its keys were plain hashes. It is kept up, and not exported."""
 LONGEST_KEY = 512
 LONGEST_PURPOSE = 100_000
 LONGEST_ANSWER = 256 * 2**20
 
 _WRAP = 2**256
+
+Accounts = Mapping[str, Quanta]
+"""What analysts have spent; those who spent nothing are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +85,18 @@ def genesis(identity: str, secret: bytes, terms: Terms) -> Body:
     }
 
 
-def charge(position: Position, terms: Terms, request: Request, account: Quanta | None) -> tuple[Body, Quanta]:
-    """The entry of a charge and the analyst's new account, or `BudgetError` if a cap does not hold it."""
-    before = account if account is not None else terms.nothing
-    total, own = _plus(position.total, request.amount), _plus(before, request.amount)
+def charge(position: Position, terms: Terms, request: Request, accounts: Accounts) -> tuple[Body, Quanta]:
+    """The entry of a charge and the analyst's new account, or `BudgetError` if a cap does not hold it.
+
+    `accounts` are those that `Terms.looked_at` names.
+    """
+    account = accounts.get(request.analyst)
+    total = _plus(position.total, request.amount)
+    own = request.amount if account is None else _plus(account, request.amount)
     limit = terms.limit(request.analyst)
-    if not _within(total, terms.cap) or (limit is not None and not _within(own, limit[0])):
-        raise BudgetError(refusal(position.total, terms, request, before))
+    counted = against_cap(position.total, terms, request.analyst, accounts) if limit is not None else terms.nothing
+    if not _within(total, terms.cap) or (limit is not None and not _within(_plus(counted, request.amount), limit[0])):
+        raise BudgetError(refusal(position.total, terms, request, counted))
     body = _next(position, "charge") | {
         "key": request.key,
         "analyst": request.analyst,
@@ -96,6 +106,16 @@ def charge(position: Position, terms: Terms, request: Request, account: Quanta |
         "accounts": f"{moved(position.accounts, request.analyst, account, own):064x}",
     }
     return body, own
+
+
+def against_cap(total: Quanta, terms: Terms, analyst: str, accounts: Accounts) -> Quanta:
+    """What counts against the cap of an analyst: their own account, or, if they have no cap of their own, those of all
+    such together. A name is easily made up, so a cap for each of them would be none."""
+    if not terms.shares(analyst):
+        return accounts.get(analyst, terms.nothing)
+    for name in terms.named:
+        total = _minus(total, accounts.get(name, terms.nothing))
+    return total
 
 
 def answer(position: Position, charged: int, kept: bytes) -> Body:
@@ -146,7 +166,7 @@ def moved(accounts: int, analyst: str, before: Quanta | None, after: Quanta) -> 
     return (accounts - left + _account_hash(analyst, after)) % _WRAP
 
 
-def digest(accounts: Mapping[str, Quanta]) -> int:
+def digest(accounts: Accounts) -> int:
     """The digest of all accounts."""
     return sum(_account_hash(analyst, account) for analyst, account in accounts.items()) % _WRAP
 
@@ -169,10 +189,12 @@ def refusal(total: Quanta, terms: Terms, request: Request, own: Quanta) -> str:
     if limit is not None:
         left_own = _minus(limit[0], own)
         if not _within(request.amount, left_own):
-            who = f"analyst {request.analyst!r}" if request.analyst else "an unnamed analyst"
+            who = f"analyst {request.analyst!r}"
+            if terms.shares(request.analyst):
+                who = "everybody without a cap of their own, together,"
             parts.append(
-                f"{who} may spend ε = {show(limit[1])}, has spent {_as_epsilon(terms, own)} "
-                f"and has {_as_epsilon(terms, left_own)} left"
+                f"{who} may spend ε = {show(limit[1])}, of which {_as_epsilon(terms, own)} is spent "
+                f"and {_as_epsilon(terms, left_own)} is left"
             )
         left = tuple(map(min, left, left_own))
     largest = budget.largest_call(of_quanta(left))

@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterable
 from typing import IO
 
-from confide.errors import LedgerDamaged
+from confide.errors import LedgerDamaged, LedgerError
+from confide.ledger.booking import EARLIER
 from confide.ledger.chain import Head, encode
 from confide.ledger.protocol import Ledger
 from confide.ledger.replay import Replay, Statement
@@ -22,6 +23,11 @@ def export(ledger: Ledger, stream: IO[str]) -> Head:
     """Write every entry, one a line, and return how far the export goes."""
     head = Head(0, "")
     for entry in ledger.entries():
+        if entry.body.get("format") == EARLIER:
+            raise LedgerError(
+                "this ledger is of an earlier version, whose keys are plain hashes of questions and data: whoever "
+                "guesses the data could check the guess in an export, so there is none. confide ledger verify works"
+            )
         stream.write(f'{{"entry":{encode(entry.body).decode()},"hash":"{entry.hash}"}}\n')
         head = Head(entry.sequence, entry.hash)
     return head

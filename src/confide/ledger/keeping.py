@@ -97,7 +97,7 @@ class KeptLedger(ABC):
             known = storage.find(connection, key)
             if known is not None:
                 return booking.repeated(known[0], request, self.identity), position
-            body, own = booking.charge(position, terms, request, storage.account(connection, analyst))
+            body, own = booking.charge(position, terms, request, storage.accounts(connection, terms.looked_at(analyst)))
             after = storage.append(connection, position, body)
             storage.set_charge(connection, after.sequence, key)
             storage.set_account(connection, analyst, own)
@@ -162,7 +162,18 @@ class KeptLedger(ABC):
         def work(connection: Connection, position: Position, mark: Mark) -> Currency:
             if analyst is None:
                 return of_quanta(position.total)
-            return of_quanta(storage.account(connection, analyst) or (0,) * len(position.total))
+            own = storage.accounts(connection, [analyst]).get(analyst)
+            return of_quanta(own or (0,) * len(position.total))
+
+        return self._transactions.read(work)
+
+    def against_cap(self, analyst: str) -> Currency:
+        require_text(analyst, "the name of an analyst", LONGEST_NAME)
+
+        def work(connection: Connection, position: Position, mark: Mark) -> Currency:
+            terms = self._terms_at(connection, position)
+            accounts = storage.accounts(connection, terms.looked_at(analyst))
+            return of_quanta(booking.against_cap(position.total, terms, analyst, accounts))
 
         return self._transactions.read(work)
 

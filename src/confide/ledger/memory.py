@@ -57,7 +57,7 @@ class MemoryLedger:
             request = Request.of(self._terms, loss, purpose, key, analyst)
             if key in self._charged:
                 return booking.repeated(self._entries[self._charged[key] - 1][0], request, self.identity)
-            body, own = booking.charge(self._position(), self._terms, request, self._own.get(analyst))
+            body, own = booking.charge(self._position(), self._terms, request, self._own)
             self._append(body)
             self._own[analyst] = own
             self._charged[key] = body["sequence"]
@@ -87,6 +87,12 @@ class MemoryLedger:
             if analyst is None:
                 return of_quanta(self._position().total)
             return of_quanta(self._own.get(analyst, self._terms.nothing))
+
+    def against_cap(self, analyst: str) -> Currency:
+        require_text(analyst, "the name of an analyst", LONGEST_NAME)
+        with self._mutex:
+            self._require_open()
+            return of_quanta(booking.against_cap(self._position().total, self._terms, analyst, self._own))
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         with self._mutex:

@@ -36,7 +36,7 @@ class Ledger(Protocol):
 
     @property
     def caps(self) -> Mapping[str, Fraction]:
-        """The ε that one analyst may spend, by name; "*" stands for anybody not named."""
+        """The ε that one analyst may spend, by name; "*" what all who are not named may spend together."""
 
     def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
         """Pay `loss`, durably, before anything is read; the same key again pays nothing more."""
@@ -49,6 +49,9 @@ class Ledger(Protocol):
 
     def spent(self, analyst: str | None = None) -> Currency:
         """What was spent by all, or by one analyst."""
+
+    def against_cap(self, analyst: str) -> Currency:
+        """What counts against the cap that an analyst is under; of "*", what all who are not named have spent."""
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """The chain, oldest first, from the entry that follows number `after`."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import add, gt
+from operator import add, gt, sub
 from types import MappingProxyType
 
 from confide.errors import LedgerDamaged
@@ -41,7 +41,9 @@ class Replay:
         self._terms_at = 0
         self._total: Quanta = ()
         self._own: dict[str, Quanta] = {}
+        self._named: Quanta = ()  # what analysts with caps of their own have spent
         self._accounts = ""
+        self._together = True  # whether all without a cap of their own are under "*" together
         self._unanswered: set[int] = set()
         self.charges = 0
         self.answers = 0
@@ -106,13 +108,17 @@ class Replay:
     def _amend(self, body: Body) -> None:
         terms = Terms.read(body)
         if self._terms is None:
-            if body["format"] != booking.FORMAT or body["quanta"] != str(QUANTA):
+            if body["format"] not in (booking.FORMAT, booking.EARLIER) or body["quanta"] != str(QUANTA):
                 raise LedgerDamaged(f"the ledger is of another format ({body['format']!r})")
+            self._together = body["format"] == booking.FORMAT
             self._total = terms.nothing
             self._identity = body["ledger"]
         elif terms.budget.pure != self._terms.budget.pure:
             raise LedgerDamaged(f"entry {body['sequence']} of the ledger changes its currency")
         self._terms, self._terms_at = terms, body["sequence"]
+        self._named = terms.nothing
+        for analyst in terms.named:
+            self._named = tuple(map(add, self._named, self._own.get(analyst, terms.nothing)))
 
     def _charge(self, body: Body) -> None:
         terms, analyst, amount = self._terms, body["analyst"], tuple(map(int, body["amount"]))
@@ -121,14 +127,17 @@ class Replay:
             raise LedgerDamaged(f"the amount of entry {body['sequence']} of the ledger is not a charge")
         self._total = tuple(map(add, self._total, amount))
         own = self._own[analyst] = tuple(map(add, before, amount)) if before else amount
-        if True in map(gt, self._total, terms.cap) or (terms.caps and self._over(terms, analyst, own)):
+        if True in map(gt, self._total, terms.cap) or (terms.caps and self._over(terms, analyst, amount, own)):
             raise LedgerDamaged(f"entry {body['sequence']} of the ledger charges more than its budget held")
         self._unanswered.add(body["sequence"])
         self.charges += 1
 
-    @staticmethod
-    def _over(terms: Terms, analyst: str, own: Quanta) -> bool:
+    def _over(self, terms: Terms, analyst: str, amount: Quanta, own: Quanta) -> bool:
         limit = terms.limit(analyst)
+        if terms.shares(analyst) and self._together:
+            own = tuple(map(sub, self._total, self._named))
+        elif limit is not None:
+            self._named = tuple(map(add, self._named, amount))
         return limit is not None and any(map(gt, own, limit[0]))
 
     def _answer(self, body: Body) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
 from confide.ledger import storage
 from confide.ledger.anchor import Mark
-from confide.ledger.booking import FORMAT, Position, digest, require_kept
+from confide.ledger.booking import EARLIER, FORMAT, Position, digest, require_kept
 from confide.ledger.chain import Body
 from confide.ledger.replay import Replay, Statement
 from confide.ledger.storage import Connection
@@ -48,7 +48,7 @@ class Opened:
 def judged(connection: Connection, mark: Mark | None, site: Site) -> Opened:
     """The cheap check of every opening: genesis, terms, accounts, last entry, and the anchor."""
     first, _ = storage.entry(connection, 1)
-    if first["format"] != FORMAT or first["quanta"] != str(QUANTA):
+    if first["format"] not in (FORMAT, EARLIER) or first["quanta"] != str(QUANTA):
         raise LedgerDamaged(f"the ledger {site.name} is of another format ({first['format']!r})")
     position = Position.of(*storage.last(connection))
     if mark is not None:

@@ -70,9 +70,22 @@ class Terms:
     def currency(self) -> str:
         return "epsilon" if self.budget.pure else "rho,delta"
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Whoever has a cap of their own."""
+        return tuple(analyst for analyst in self.caps if analyst != ANYBODY_ELSE)
+
+    def shares(self, analyst: str) -> bool:
+        """Whether an analyst has no cap of their own, and is under that of all such together."""
+        return ANYBODY_ELSE in self.caps and (analyst == ANYBODY_ELSE or analyst not in self.caps)
+
+    def looked_at(self, analyst: str) -> tuple[str, ...]:
+        """Whose accounts decide whether a charge of an analyst fits."""
+        return (analyst, *self.named) if self.shares(analyst) else (analyst,)
+
     def limit(self, analyst: str) -> tuple[Quanta, Fraction] | None:
-        """What one analyst may spend, in quanta and as ε; None without a cap of their own."""
-        name = analyst if analyst in self.caps else ANYBODY_ELSE
+        """The cap that an analyst is under, in quanta and as ε; None if there is none."""
+        name = ANYBODY_ELSE if self.shares(analyst) else analyst
         return (self.cap_of[name], self.caps[name]) if name in self.caps else None
 
     def amended(self, budget: Budget | None, caps: Mapping[str, object] | None) -> Self:

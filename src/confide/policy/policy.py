@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from confide.errors import PolicyError, Problem
+from confide.policy.analyst import cap_faults
 from confide.policy.canonical import canonical_facts, canonical_text
 from confide.policy.spelling import spell_path
 from confide.policy.structure import structure_faults, unit_paths
@@ -27,7 +28,7 @@ class Policy:
     """What is public about a set of tables, who is protected, and the budget.
 
     `source` maps tables to files, or names one database; None when frames are given instead. `analysts` caps the ε of
-    single analysts, "*" of anybody else. `version` names the state of the data, `summary_rows` how many
+    single analysts, "*" of all others together. `version` names the state of the data, `summary_rows` how many
     distinct values a summary may hold. Relative paths start at `base`.
     """
 
@@ -48,7 +49,7 @@ class Policy:
         object.__setattr__(self, "analysts", MappingProxyType(dict(self.analysts)))
         if isinstance(self.source, Mapping):
             object.__setattr__(self, "source", MappingProxyType(dict(self.source)))
-        faults = structure_faults(self.unit, self.tables)
+        faults = [*structure_faults(self.unit, self.tables), *cap_faults(self.analysts)]
         problems = tuple(Problem(spell_path(path), what, advice) for path, what, advice in faults)
         if problems:
             raise PolicyError(problems)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from confide.errors import ParameterError
+from confide.policy.analyst import cap_faults
 from confide.policy.column import ROWS_LIMIT, Column, Identifier
 from confide.policy.column_reading import read_column
 from confide.policy.findings import Findings
@@ -268,6 +269,8 @@ def _read_analysts(node: Node, findings: Findings) -> dict[str, Fraction]:
         cap = Fraction(0) if nothing else _read_amount(item, ("analysts", name), findings)
         if cap is not None:
             caps[name] = cap
+    for path, what, advice in cap_faults(node.entries):
+        findings.add(path, what, advice)
     return caps
 
 

@@ -52,15 +52,22 @@ class BudgetState:
     delta: float
     analyst: str = ""
     cap: float | None = None
-    """The analyst's own cap, if the policy sets one; `spent` and `left` are then the analyst's."""
+    """The cap that the analyst is under, if there is one; `spent` and `left` are then what counts against it."""
+    shared: bool = False
+    """Whether that is the cap of all who have none of their own, together."""
 
     def __str__(self) -> str:
         text = f"ε {self.spent:.6g} spent of {self.total:.6g}, {self.left:.6g} left"
         if self.delta:
             text += f" (δ = {self.delta:g}; small questions add up to less than their sum)"
         if self.cap is not None:
-            text += f"; of which {self.analyst} may spend {self.cap:.6g}"
+            text += f"; that is of {self.capped}, who may spend {self.cap:.6g}"
         return text
+
+    @property
+    def capped(self) -> str:
+        """Who is under the cap."""
+        return "everybody without a cap of their own, together" if self.shared else f"analyst {self.analyst!r}"
 
     def answers_left(self, epsilon: float, budget: Budget) -> int:
         """Roughly how many calls at `epsilon` are left."""
@@ -74,14 +81,21 @@ class BudgetState:
 
 def budget_state(ledger: Ledger, analyst: str = "") -> BudgetState:
     """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
-    budget, caps = ledger.budget, ledger.caps
+    budget = ledger.budget
     spent = ledger.spent()
     left = budget.largest_call(remaining(spent, ledger.cap))
     total, delta = float(budget.epsilon), float(budget.delta)
-    own = caps.get(analyst, caps.get("*"))
+    own = cap_over(ledger, analyst)
     if own is None:
         return BudgetState(total, float(budget.as_epsilon(spent)), float(left or 0), delta, analyst)
-    mine = ledger.spent(analyst)
+    mine = ledger.against_cap(analyst)
     own_left = budget.largest_call(remaining(mine, budget.cap_of(own))) if own else None
     least = min(float(left or 0), float(own_left or 0))
-    return BudgetState(total, float(budget.as_epsilon(mine)), least, delta, analyst, float(own))
+    shared = analyst == "*" or analyst not in ledger.caps
+    return BudgetState(total, float(budget.as_epsilon(mine)), least, delta, analyst, float(own), shared)
+
+
+def cap_over(ledger: Ledger, analyst: str) -> Fraction | None:
+    """The ε that caps an analyst: their own, or that of all without one, together; None if there is none."""
+    caps = ledger.caps
+    return caps.get(analyst, caps.get("*"))

@@ -5,7 +5,6 @@ Everything that is paid for goes through `once`: charge before read, then one ou
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Final, TypeVar
 
 from confide.engine import Engine
@@ -17,6 +16,7 @@ from confide.privacy.budget import fits, in_currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.privacy.naming import sealed_name
+from confide.release.cost import cap_over
 from confide.release.guard import guarded, told
 
 LONGEST_PURPOSE: Final = 4_000
@@ -100,11 +100,7 @@ class Holdings:
         """Whether a loss fits what is left, for the analyst and for the data."""
         ledger = self.ledger
         cost = in_currency(loss, ledger.cap)
-        own = self._own_cap()
-        if own is not None and not fits(ledger.spent(self.analyst), cost, ledger.budget.cap_of(own)):
+        own = cap_over(ledger, self.analyst)
+        if own is not None and not fits(ledger.against_cap(self.analyst), cost, ledger.budget.cap_of(own)):
             return False
         return fits(ledger.spent(), cost, ledger.cap)
-
-    def _own_cap(self) -> Fraction | None:
-        caps = self.ledger.caps
-        return caps.get(self.analyst, caps.get("*"))

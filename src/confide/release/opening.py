@@ -9,6 +9,7 @@ from confide.errors import ParameterError
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
+from confide.policy.analyst import require_analyst
 from confide.release.ledgers import ledger_place, open_ledger
 from confide.release.session import Session
 from confide.release.sources import Data, open_engine
@@ -33,8 +34,7 @@ def open_session(
     caps are theirs.
     """
     rules = read_policy(policy)
-    if not isinstance(analyst, str) or len(analyst) > 200:
-        raise ParameterError("analyst is a short name")
+    require_analyst(analyst, rules.analysts)
     if not isinstance(create, bool):
         raise ParameterError("create is True or False")
     place = ledger_place(rules, ledger, framed=isinstance(data, Mapping) and bool(data))
@@ -50,6 +50,7 @@ def open_session(
 def open_for_tests(policy: PolicyLike, data: Data = None, *, seed: int, analyst: str = "") -> Session:
     """A session with repeatable TEST NOISE, which protects nobody: its ledger dies with it, its answers say so."""
     rules = read_policy(policy)
+    require_analyst(analyst, rules.analysts)
     book = MemoryLedger(rules.budget, rules.analysts)
     return Session(rules, open_engine(rules, data), book, analyst, TestRandomness(seed))
 
