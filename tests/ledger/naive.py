@@ -59,6 +59,9 @@ class NaiveLedger:
     def spent(self, analyst: str | None = None) -> Currency:
         return PureDP(Fraction(repr(self._load()["spent"])))
 
+    def against_cap(self, analyst: str) -> PureDP:
+        return self.spent(analyst)
+
     def entries(self, after: int = 0) -> Iterator[Entry]:
         state = self._load()
         yield Entry(1, "genesis", {}, "")

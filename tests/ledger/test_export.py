@@ -4,12 +4,14 @@ import hashlib
 import io
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from confide.errors import LedgerDamaged
-from confide.ledger import Ledger, MemoryLedger, check_export, export
+from confide.errors import BudgetError, LedgerDamaged, LedgerError
+from confide.ledger import Ledger, MemoryLedger, SqliteLedger, booking, check_export, export
 from confide.ledger.chain import encode, link
+from confide.ledger.terms import Terms
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 
@@ -112,3 +114,39 @@ def test_a_forger_who_mends_the_hashes(
         return
     with pytest.raises(LedgerDamaged, match=reason):
         check_export(lines)
+
+
+def test_a_ledger_of_the_first_format_is_kept_up_and_not_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its "*" was a cap for each name, and its keys were plain hashes of the data."""
+    path = tmp_path / "l"
+    with monkeypatch.context() as before:
+        before.setattr(booking, "FORMAT", booking.EARLIER)
+        before.setattr(Terms, "shares", lambda terms, analyst: False)
+        before.setattr(Terms, "limit", lambda terms, analyst: (terms.cap_of["*"], terms.caps["*"]))
+        with SqliteLedger.create(path, Budget.of(2), {"ann": 1, "*": "0.5"}) as ledger:
+            for name in ("bob", "carl"):
+                ledger.charge(PureDP(Fraction(1, 2)), "a count", name, name)
+    with SqliteLedger.open(path) as ledger:
+        ledger.verify()
+        with pytest.raises(BudgetError, match="together"):
+            ledger.charge(PureDP(Fraction(1, 100)), "a count", "dora", "dora")
+        ledger.charge(PureDP(Fraction(1, 2)), "a count", "ann", "ann")
+        ledger.verify()
+        stream = io.StringIO()
+        with pytest.raises(LedgerError, match="whoever guesses the data could check the guess"):
+            export(ledger, stream)
+        assert stream.getvalue() == ""
+
+
+def test_a_shared_cap_that_was_passed_is_noticed() -> None:
+    ledger = MemoryLedger(Budget.of(2), {"ann": 1, "*": "0.5"})
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(booking, "against_cap", lambda total, terms, analyst, accounts: terms.nothing)
+        for name in ("bob", "carl"):
+            ledger.charge(PureDP(Fraction(1, 2)), "a count", name, name)
+    stream = io.StringIO()
+    export(ledger, stream)
+    with pytest.raises(LedgerDamaged, match="charges more than its budget held"):
+        check_export(stream.getvalue().splitlines())

@@ -33,6 +33,11 @@ def session() -> Session:
 
 
 def answer(session: Session, synthetic: Any, sql: str = COUNT, **options: Any) -> float:
+    held = list(synthetic.values()) if isinstance(synthetic, dict) else [synthetic]
+    if any(isinstance(one, str | Path) for one in held):
+        table = "t" if "t" in session.policy.tables else "person"
+        with session.open_copy(synthetic, table) as copy:
+            return answer(session, copy, sql, **options)
     found = session.trust(sql, synthetic, **{"within": 30, "epsilon": 1, **options})
     assert isinstance(found, Verdict)
     return found.synthetic_answer
@@ -189,7 +194,10 @@ def test_categories_of_numbers_and_truth_values(tmp_path: Path) -> None:
 
 def test_the_copy_has_a_version_of_its_own() -> None:
     rules = load({**policy(), "version": "one"})
-    with open_copy(rules, person(), "person") as one, open_copy(rules, person(4), "person") as two:
+    with (
+        open_copy(rules, person(), "person", files=False) as one,
+        open_copy(rules, person(4), "person", files=False) as two,
+    ):
         assert one.version != two.version
 
 
@@ -197,3 +205,22 @@ def test_used_columns_are_those_of_the_tables(session: Session) -> None:
     question = session._binder("duckdb")("SELECT region, SUM(income) FROM person WHERE age > 3 GROUP BY region", "auto")
     summary = replace(question.summary, bound=None, order_by=())
     assert used_columns(summary) == {"person": {"region", "income", "age"}}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("kind", [str, Path, lambda path: str(path).encode()])
+@pytest.mark.parametrize("name", ["twin.parquet", "nowhere.parquet", "secret.txt", "folder"])
+def test_a_question_reads_no_files(session: Session, tmp_path: Path, name: str, kind: Any, named: bool) -> None:
+    """The words are the same whatever is on the disk: an analyst cannot feel for files."""
+    person().write_parquet(tmp_path / "twin.parquet")
+    (tmp_path / "secret.txt").write_text("a canary")
+    (tmp_path / "folder").mkdir()
+    given = kind(tmp_path / name)
+    before, texts = session.budget.spent, set()
+    for call in (session.plan_trust, session.trust):
+        with pytest.raises(ParameterError, match="reads no files") as caught:
+            call("SELECT COUNT(*) FROM person", {"person": given} if named else given, within=5, epsilon=1)
+        texts.add(str(caught.value))
+    assert len(texts) == 1
+    assert name not in texts.pop()
+    assert session.budget.spent == before

@@ -9,6 +9,7 @@ from confide.cli.asking import budget_facts, chart_place, draw, opened
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_sql
 from confide.errors import ParameterError
+from confide.release.synthetic_check import read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +93,16 @@ def trust(options: TrustOptions, as_json: bool) -> None:
 
 
 def _synthetic(given: list[str]) -> Any:
-    """A file, or files by table: person=twin.parquet."""
+    """A file, or files by table: person=twin.parquet. Who types is the custodian, and the files are theirs."""
     if not given:
         raise ParameterError("give the synthetic data: --synthetic twin.parquet, or --synthetic person=twin.parquet")
     parts = [text.partition("=") for text in given if not Path(text).exists() and "=" in text]
     named = [(name, file) for name, _, file in parts]
     if not named and len(given) == 1:
-        return given[0]
+        return read_file(Path(given[0]), "the synthetic data")
     if len(named) != len(given) or len({name for name, _ in named}) < len(named):
         raise ParameterError("of several synthetic files each names its table: --synthetic person=twin.parquet")
-    return dict(named)
+    return {name: read_file(Path(file), f"the synthetic {name}") for name, file in named}
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:

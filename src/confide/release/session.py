@@ -241,10 +241,12 @@ class Session:
         """Synthetic data, opened and checked once, to decide about many times. Free.
 
         `synthetic` is a frame, a Parquet or CSV file, or a mapping of tables to such; `table` is the one it stands for.
+        This reads files and says what is wrong with them, so it is for whoever opened the session, like `confide.open`:
+        a service passes on no path of an analyst.
         """
         from confide.release.synthetic_copy import open_copy  # noqa: PLC0415  loaded when used
 
-        return open_copy(self.policy, synthetic, table)
+        return open_copy(self.policy, synthetic, table, files=True)
 
     def plan_trust(
         self,
@@ -285,6 +287,7 @@ class Session:
     ) -> "Verdict | Verdicts":
         """May the synthetic answer of a query be used? One private bit; `epsilon` is the cost of the whole call.
 
+        `synthetic` is a frame, frames by table, or an opened copy; it is never a file, which `open_copy` reads.
         `within` says how near the private answer must be: 50, or "5%" of the synthetic one. Several queries, as a list,
         share ε; GROUP BY gives one verdict for each key. `prefer="cautious"` bounds the probability of a wrong yes.
         """

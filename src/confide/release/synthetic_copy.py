@@ -79,14 +79,25 @@ class SyntheticCopy:
 
 
 def open_copy(
-    policy: Policy, synthetic: Any, table: str | None = None, needed: Mapping[str, frozenset[str]] | None = None
+    policy: Policy,
+    synthetic: Any,
+    table: str | None = None,
+    needed: Mapping[str, frozenset[str]] | None = None,
+    *,
+    files: bool,
 ) -> SyntheticCopy:
-    """Open synthetic data: a frame or a file for one table, or a mapping of tables to such.
+    """Open synthetic data: a frame or, where `files` are allowed, a file for one table, or a mapping of tables to such.
 
     `table` is the one that a single frame or file stands for; without it, the policy's only private table. With
     `needed`, only those columns are looked at, and all of them must be there.
     """
     given = _by_table(policy, synthetic, table)
+    if not files and any(isinstance(data, str | bytes | os.PathLike) for data in given.values()):
+        # Refused without a look at the disk, or whoever asks could learn which files there are, and what is in them.
+        raise ParameterError(
+            "a question takes synthetic data as frames, or as a copy that was opened, and reads no files; whoever "
+            "keeps the files opens them: copy = session.open_copy(path)"
+        )
     frames = {name: _frame(data, name) for name, data in given.items()}
     private = {name: policy.tables[name] for name in frames if not policy.tables[name].public}
     if not private:

@@ -94,7 +94,7 @@ def prepare_request(
         raise ParameterError(f"that is more than {MOST_VERDICTS:,} verdicts at once; ask with fewer keys")
     if isinstance(synthetic, SyntheticCopy):
         return _request(questions, synthetic, distance, mechanism, prefer)
-    with open_copy(holdings.policy, synthetic, _only_table(questions), _needed(questions)) as copy:
+    with open_copy(holdings.policy, synthetic, _only_table(questions), _needed(questions), files=False) as copy:
         return _request(questions, copy, distance, mechanism, prefer)
 
 
