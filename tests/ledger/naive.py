@@ -59,7 +59,7 @@ class NaiveLedger:
     def spent(self, analyst: str | None = None) -> Currency:
         return PureDP(Fraction(repr(self._load()["spent"])))
 
-    def against_cap(self, analyst: str) -> PureDP:
+    def against_cap(self, analyst: str) -> Currency:
         return self.spent(analyst)
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
