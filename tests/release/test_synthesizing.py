@@ -1,18 +1,22 @@
 """`Session.synthesize`: payments, resumption, pure and approximate budgets, both kinds of neighbours, bad input."""
 
+import contextlib
+import re
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import polars as pl
 import pytest
 
 import confide
 import confide.testing
-from confide.errors import BudgetError, ParameterError, QueryError
+from confide.errors import BudgetError, EngineError, ParameterError, QueryError
 from confide.privacy.budget import Currency
 from confide.privacy.loss import ZCDP, PureDP
 from confide.release import Session
 from confide.release.synthetic import Synthetic
+from confide.synthesis import rap
 from tests.release.samples import APPROXIMATE, PURE, frames, policy, row_policy, rows_frame
 from tests.synthesis.fitting import pretend_to_fit
 
@@ -116,6 +120,107 @@ def test_a_budget_that_does_not_hold_the_whole_call_is_refused_before_anything_i
         with pytest.raises(BudgetError, match="Nothing was charged"):
             synthesized(session, 2)
         assert spent(session) == ZCDP(Fraction(0))
+
+
+def test_a_budget_that_others_spent_meanwhile_says_what_was_charged() -> None:
+    with opened({"epsilon": 6, "delta": 1e-9}) as session:
+
+        def spend(progress: Any) -> None:
+            if progress.round == 2:
+                for epsilon in (3, 2, 1, "0.5"):
+                    with contextlib.suppress(BudgetError):
+                        session.sql("SELECT COUNT(*) AS n FROM person", epsilon=epsilon)
+
+        with pytest.raises(BudgetError, match=r"does not hold the rest of this call; ε = .* of ε = 5 was spent") as met:
+            synthesized(session, progress=spend, select="marginals", rounds=3)
+        assert "othing was charged" not in str(met.value)
+
+
+# --- where its randomness comes from ----------------------------------------------------------------------------------
+
+
+def seeds_of(session: Session, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[int]:
+    """What each fit of a call begins with."""
+    seeds: list[int] = []
+    fitted = rap.project
+    with monkeypatch.context() as patch:
+
+        def watched(sizes: Any, measured: Any, total: float, rows: int, seed: int, *rest: Any) -> Any:
+            seeds.append(seed)
+            return fitted(sizes, measured, total, rows, seed, *rest)
+
+        patch.setattr(rap, "project", watched)
+        with contextlib.suppress(_Stop):
+            synthesized(session, select="marginals", rounds=3, **more)
+    return seeds
+
+
+def test_the_seed_of_a_fit_is_drawn_and_has_nothing_to_do_with_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seed made from a key that was made from the data made the records that were drawn tell of them."""
+    found = [
+        seeds_of(confide.testing.open(policy(), frames(people), seed=seed), monkeypatch)
+        for people, seed in ((2_000, 1), (1_999, 1), (2_000, 2))
+    ]
+    assert found[0] == found[1], "other data, the same draws"
+    assert found[0] != found[2], "the same data, other draws"
+
+
+def test_kernel_randomness_gives_a_seed_of_its_own_to_every_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = []
+    for place in ("one", "two"):
+        with confide.open(policy(), frames(), tmp_path / place, create=True) as session:
+            found.append(seeds_of(session, monkeypatch))
+    assert found[0] != found[1]
+
+
+def test_a_call_that_is_made_again_goes_on_with_the_seed_of_its_first_step(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stop(progress: Any) -> None:
+        if progress.round == 2:
+            raise _Stop
+
+    with confide.open(policy(), frames(), tmp_path / "ledger", create=True) as session:
+        first = seeds_of(session, monkeypatch, progress=stop)
+    with confide.open(policy(), frames(), tmp_path / "ledger") as session:
+        again = seeds_of(session, monkeypatch)
+    assert len(first) == 2
+    assert again[:2] == first
+
+
+def test_no_part_of_a_key_is_printed(tmp_path: Path) -> None:
+    with confide.open(policy(), frames(), tmp_path / "ledger", create=True) as session:
+        synthesized(session)
+        bodies = [entry.body for entry in session._holdings.ledger.entries() if entry.kind == "charge"]
+    keys = [body["key"] for body in bodies]
+    printed = " ".join(body["purpose"] for body in bodies)
+    assert "synthesize" in printed
+    assert not re.findall(r"[0-9a-f]{8}", printed)
+    assert not [key for key in keys if key[:6] in printed]
+
+
+def test_arithmetic_between_steps_that_fails_ends_in_the_constant_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> NoReturn:
+        raise FloatingPointError("1234.5")
+
+    with opened(APPROXIMATE) as session, monkeypatch.context() as patch:
+        patch.setattr(rap, "project", broken)
+        for _ in range(2):
+            with pytest.raises(EngineError) as caught:
+                synthesized(session)
+            assert caught.value.__context__ is None
+        kinds = [entry.kind for entry in session._holdings.ledger.entries()]
+        assert kinds.count("charge") == kinds.count("answer") == 2
+
+
+def test_what_the_callers_own_function_raises_is_the_callers() -> None:
+    def cancel(progress: Any) -> NoReturn:
+        raise LookupError("cancelled")
+
+    with opened(APPROXIMATE) as session, pytest.raises(LookupError, match="cancelled"):
+        synthesized(session, progress=cancel)
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------

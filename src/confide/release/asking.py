@@ -19,6 +19,7 @@ from confide.release.cost import Cost, budget_state
 from confide.release.grids import few_rows, grid_notes, gridded
 from confide.release.holdings import Holdings, Release
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
+from confide.release.room import cut_to_room, require_room_for_answer
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
 
@@ -37,6 +38,7 @@ def plan_question(
         raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
     budget = holdings.ledger.budget
     question = gridded(question, holdings.policy)
+    require_room_for_answer(question)
     predicted = forecast(question, holdings.policy, confidence, shares, rows, budget)
     notes = [*predicted.notes, *grid_notes(question, holdings.policy)]
     if within is not None:
@@ -77,6 +79,7 @@ def answer_question(
 
     def prepare() -> tuple[PrivacyLoss, Release]:
         ledger = holdings.ledger
+        require_room_for_answer(question)
         expected = expected_rows(question, holdings.policy)
         allocation = allocate(question, ledger.budget, epsilon, confidence, shares, expected)
 
@@ -84,7 +87,7 @@ def answer_question(
             keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
             windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
             exact = holdings.engine.evaluate(question.summary, charge, ledger.secret, keep, windows)
-            return _release(holdings, question, exact, allocation, epsilon, confidence).to_bytes()
+            return cut_to_room(_release(holdings, question, exact, allocation, epsilon, confidence))
 
         return allocation.loss, release
 

@@ -1,7 +1,8 @@
 """The curator of one call: it charges each step, reads, adds noise, and stores what it gives.
 
 Steps are numbered, and a step's key is made of the call's key and its number. So a call that was stopped goes on where
-it stopped when it is made again: steps that were paid for are given again, as they were, and cost nothing.
+it stopped when it is made again: steps that were paid for are given again, as they were, and cost nothing. With the
+first step a seed is drawn for the arithmetic between the steps, and kept with it, so that this goes the same way too.
 """
 
 import zlib
@@ -13,7 +14,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanism import Additive
+from confide.errors import EngineError
+from confide.mechanism import Additive, Randomness
 from confide.privacy.budget import Currency, add
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
@@ -50,6 +52,7 @@ class LedgerCurator:
         self._cost, self._tables, self._rows, self._key = cost, tables, rows, key
         self._exact: ExactTables | None = None
         self._step = 0
+        self._seed: int | None = None
         self.spent: Currency = share_of(cost, Fraction(0))
 
     @property
@@ -64,7 +67,19 @@ class LedgerCurator:
     @property
     def begun(self) -> bool:
         """Whether this call was made before, and stopped after its first step."""
-        return self._holdings.ledger.answer(self._step_key(1)) is not None
+        return self._holdings.known(self._step_key(1), bytes) is not None
+
+    @property
+    def seed(self) -> int:
+        """Random bits that have nothing to do with the data: a key, or a hash of anything that was read, has."""
+        if self._seed is None:
+            raise ValueError("the seed is drawn with the first step")
+        return self._seed
+
+    @property
+    def paid(self) -> bool:
+        """Whether any step of this call was paid for, now or before."""
+        return self._seed is not None
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
@@ -140,14 +155,25 @@ class LedgerCurator:
 
     def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
         self._step += 1
+        first = self._step == 1
+
+        def released(charge: Charge) -> bytes:
+            values = release(charge)
+            return _packed(np.concatenate([_drawn(self._holdings.randomness), values]) if first else values)
 
         def prepare() -> tuple[PrivacyLoss, Release]:
-            return loss, lambda charge: _packed(release(charge))
+            return loss, released
 
-        key = self._step_key(self._step)
-        found = self._holdings.once(key, f"synthesize {self._key[:8]}, step {self._step}: {what}", prepare, _unpacked)
+        key, purpose = self._step_key(self._step), f"synthesize, step {self._step}: {what}"
+        try:
+            values = self._holdings.once(key, purpose, prepare, _unpacked)
+        except EngineError:
+            self._exact = None  # nothing that leads here leads to what was read
+            raise
+        if first:
+            self._seed, values = int(values[0]), values[1:]
         self.spent = add(self.spent, loss)
-        return found
+        return values
 
     def _step_key(self, step: int) -> str:
         return self._holdings.key("synthesize step", self._key, str(step))
@@ -182,6 +208,11 @@ class LedgerCurator:
             places[row, : len(own)] = [offsets[c] + int(o) for c, o in zip(marks.columns, own, strict=True)]
             need[row] = marks.need
         return places, need
+
+
+def _drawn(source: Randomness) -> NDArray[np.int64]:
+    """A seed of 63 bits."""
+    return (source.uint64(1) >> np.uint64(1)).astype(np.int64)
 
 
 def _variance(mechanism: Additive) -> float:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from confide.errors import EngineError, tell_custodian
+from confide.errors import ConfideError, EngineError, tell_custodian
 from confide.ledger import LONGEST_ANSWER
 
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 FAILURE: Final = b"confide failure 1\n"
@@ -41,6 +42,8 @@ def guarded(release: Callable[[], bytes], read: Callable[[bytes], Result]) -> tu
                 return given, read(given)
     except _STOPS as stop:
         stopped = _afresh(stop)
+    except CallersError as stop:
+        stopped = stop.error.with_traceback(None)
     except BaseException as error:
         failed = error
     # Outside of the handlers, so that nothing travels along as a context.
@@ -48,6 +51,42 @@ def guarded(release: Callable[[], bytes], read: Callable[[bytes], Result]) -> tu
         raise stopped
     tell_custodian("a release failed after its charge", failed)
     return FAILURE, None
+
+
+def settled(work: Callable[[], Result]) -> Result:
+    """Arithmetic on what was released. Our own errors leave it as they are, and any other as the constant failure.
+
+    Nothing is kept of it: it is computed from what is kept, and so ends in the same way each time.
+    """
+    try:
+        return work()
+    except CallersError as stop:
+        failed = stop.error
+    except ConfideError:
+        raise
+    except Exception as error:
+        failed = EngineError()
+        tell_custodian("arithmetic on what was released failed", error)
+    raise failed
+
+
+class CallersError(Exception):
+    """What a function that the caller gave us raised: it is theirs, and stops the call as Ctrl-C does."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def callers(function: Callable[Given, None]) -> Callable[Given, None]:
+    """A function that the caller gave us, to tell how far we are."""
+
+    def call(*given: Given.args, **named: Given.kwargs) -> None:
+        try:
+            function(*given, **named)
+        except Exception as error:
+            raise CallersError(error) from None
+
+    return call
 
 
 def told(kept: bytes, read: Callable[[bytes], Result]) -> Result:

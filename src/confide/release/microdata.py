@@ -24,6 +24,7 @@ from confide.query import Question
 from confide.release.answer import Answer
 from confide.release.cost import Cost
 from confide.release.frames import as_pandas, as_polars
+from confide.release.guard import callers, settled
 from confide.release.holdings import Holdings, Release
 from confide.release.microdata_design import (
     Design,
@@ -235,7 +236,7 @@ def make_microdata(
     design, stages, method, weights = _checked(holdings, request)
     shares = "even" if weights is None else repr([str(weight) for weight in weights])
     key = holdings.key("microdata", design.fingerprint, str(epsilon), shares)
-    step = progress or (lambda *_: None)
+    step = callers(progress or (lambda *_: None))
     steps = len(design.marginals) + 1
 
     def prepare() -> tuple[PrivacyLoss, Release]:
@@ -263,10 +264,14 @@ def make_microdata(
 
     purpose = f"microdata: {design.table}: {show_marginals(design.marginals)}"
     measured = holdings.once(key, purpose, prepare, Measurements.from_bytes)
-    step(f"fitting by {method}", steps - 1, steps)
-    made = fitted_to(measured, method, stages, request.zeros, request.totals, request.confidence)
-    step("done", steps, steps)
-    return made
+
+    def fit_to_it() -> Microdata:
+        step(f"fitting by {method}", steps - 1, steps)
+        made = fitted_to(measured, method, stages, request.zeros, request.totals, request.confidence)
+        step("done", steps, steps)
+        return made
+
+    return settled(fit_to_it)
 
 
 def fitted_to(

@@ -23,6 +23,7 @@ from confide.query import Question, bind
 from confide.query.grouping import MOST_PLAIN, key_size
 from confide.query.scope import Catalog
 from confide.query.tree import BinnedKey
+from confide.release.room import require_room_for_counts
 from confide.release.allocation import narrower
 from confide.release.answer import KeyType
 from confide.release.table import key_type, spelled
@@ -114,7 +115,9 @@ def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table:
             raise ParameterError(f"the marginal {show_marginal(wanted)} is named twice; it would be paid for twice")
         places[wanted] = None
     ordered = tuple(sorted(places, key=lambda each: (len(each), [order.index(name) for name in each])))
-    return Design(chosen.name, attributes, ordered, tuple(question(each) for each in ordered))
+    design = Design(chosen.name, attributes, ordered, tuple(question(each) for each in ordered))
+    require_room_for_counts([design.domain.size(each) for each in ordered], "use wider bins, or fewer marginals")
+    return design
 
 
 def noise_for(design: Design, budget: Budget, epsilon: Fraction, weights: Sequence[Fraction] | None = None) -> Noise:

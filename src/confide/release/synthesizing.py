@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from confide.errors import BudgetError, ParameterError
+from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.host.fork import inherited
 from confide.policy import Policy, Table
 from confide.privacy.amount import show
@@ -31,8 +31,10 @@ from confide.query.tree import (
 )
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
+from confide.release.guard import callers, settled
 from confide.release.holdings import Holdings, Release
 from confide.release.plan import expected_rows
+from confide.release.room import require_room
 from confide.release.workload_sql import read_parts
 from confide.synthesis.strategy import Strategy, choose_strategy
 from confide.workload import Binned, BoundWorkload, Domain, Workload, domain_of
@@ -117,16 +119,22 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "
             f"this would cost ε = {show(design.epsilon)}; {budget_state(holdings.ledger, holdings.analyst)}. "
             "Nothing was charged."
         )
-    # Of the post-processing alone, and so public: a call that is made again goes the same way.
-    seed = int(key[:12], 16)
+    budget = holdings.ledger.budget
+
+    def so_far() -> str:
+        paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(design.epsilon)} was spent"
+        return f"{paid}; the same call goes on where this one stopped"
+
     try:
-        found = rap.run(curator, design.workload, design.strategy, seed, tell)
+        found = settled(lambda: rap.run(curator, design.workload, design.strategy, callers(tell) if tell else None))
     except KeyboardInterrupt as stopped:
-        paid = float(holdings.ledger.budget.as_epsilon(curator.spent)) if curator.begun else 0.0
-        stopped.add_note(
-            f"ε = {paid:.6g} of ε = {show(design.epsilon)} was spent; the same call goes on where this one stopped"
-        )
+        stopped.add_note(so_far())
         raise
+    except (BudgetError, LedgerError) as refusal:
+        if not curator.paid:
+            raise
+        rest = "the budget does not hold" if isinstance(refusal, BudgetError) else "the ledger could not be used for"
+        raise type(refusal)(f"{rest} the rest of this call; {so_far()}") from None
     made = Synthetic(
         table=design.table,
         domain=design.workload.domain,
@@ -145,7 +153,9 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "
         # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
         return curator.rest, lambda _: made.to_bytes()
 
-    return holdings.once(key, f"synthesize {key[:8]}: {design.workload.describe()}", prepare, Synthetic.from_bytes)
+    return holdings.once(
+        key, f"synthesize {design.table.name}: {design.workload.describe()}", prepare, Synthetic.from_bytes
+    )
 
 
 def _design(holdings: Holdings, request: SynthesisRequest) -> Design:
@@ -174,6 +184,8 @@ def _design(holdings: Holdings, request: SynthesisRequest) -> Design:
         raise ParameterError(
             "select = 'queries' chooses among thresholds, and the workload has single counts; use auto"
         )
+    places = sum(workload.domain.sizes)
+    require_room(4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins")
     source = _source(summary.relation)
     tabulation = Tabulation(
         relation=summary.relation,

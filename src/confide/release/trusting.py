@@ -18,6 +18,7 @@ from confide.query.question import KeyColumn
 from confide.release.cost import Cost
 from confide.release.grids import few_rows
 from confide.release.holdings import Holdings, Release
+from confide.release.room import require_room_for_verdicts
 from confide.release.statistics import root
 from confide.release.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.table import spelled
@@ -164,6 +165,7 @@ def _request(
             groups.append(Group(number, place, keys[place], chooser))
     if not groups:
         raise ParameterError("; ".join(left_out[:5]))
+    require_room_for_verdicts([(questions[group.question].sql, group.key) for group in groups])
     version = copy.version
     return Request(questions, tuple(groups), within, mechanism, prefer, version, tuple(left_out))
 

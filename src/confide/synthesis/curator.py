@@ -38,6 +38,10 @@ class Curator(Protocol):
     payment, and nothing is learnt but through these methods.
     """
 
+    @property
+    def seed(self) -> int:
+        """For the arithmetic on what was released: drawn at random with the first step, and kept with it."""
+
     def measure(self, sets: Sequence[tuple[int, ...]], share: Fraction) -> tuple[MeasuredMarginal, ...]:
         """Noisy counts of whole marginals; the share is divided evenly among them."""
 

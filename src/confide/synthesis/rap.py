@@ -45,17 +45,15 @@ class Projected:
     """How many tables or queries were measured."""
 
 
-def run(
-    curator: Curator, workload: BoundWorkload, strategy: Strategy, seed: int, tell: Tell | None = None
-) -> Projected:
-    """One run, from nothing known to a fitted table. `seed` is of the post-processing alone."""
-    return _Run(curator, workload, strategy, seed, tell or (lambda _: None)).go()
+def run(curator: Curator, workload: BoundWorkload, strategy: Strategy, tell: Tell | None = None) -> Projected:
+    """One run, from nothing known to a fitted table."""
+    return _Run(curator, workload, strategy, tell or (lambda _: None)).go()
 
 
 class _Run:
-    def __init__(self, curator: Curator, workload: BoundWorkload, strategy: Strategy, seed: int, tell: Tell) -> None:
+    def __init__(self, curator: Curator, workload: BoundWorkload, strategy: Strategy, tell: Tell) -> None:
         self._curator, self._workload, self._strategy = curator, workload, strategy
-        self._seed, self._tell = seed, tell
+        self._tell = tell
         self._measured: list[Measured] = []
         self._sizes = workload.domain.sizes
         self._fit: Fit | None = None
@@ -125,7 +123,7 @@ class _Run:
             tuple(self._measured),
             self._total(),
             self._strategy.rows,
-            self._seed + self._round,
+            self._curator.seed + self._round,
             None,
             watch,
             room,
