@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from confide.release import chart, rendering
@@ -112,7 +112,7 @@ class Answer:
                 )
                 for name, values in zip(_names(column), (column.values, column.low, column.high), strict=True):
                     arrays[name] = pa.array(
-                        [float(v) for v in values] if wide else values, pa.float64() if wide else kind
+                        [_double(v) for v in values] if wide else values, pa.float64() if wide else kind
                     )
         return pa.table(arrays)
 
@@ -123,7 +123,7 @@ class Answer:
         return as_pandas(self.to_arrow())
 
     def to_json(self) -> str:
-        """The rows and what they mean, as one JSON object; an infinite end is null."""
+        """The rows and what they mean, as one JSON object; an end that is infinite, or unknown, is null."""
         rows = [{name: _json(value) for name, value in row.items()} for row in self.to_dicts()]
         facts = {
             "rows": rows,
@@ -219,7 +219,15 @@ def _restored(name: str, fields: dict[str, Any]) -> Any:
     return tuple(value)
 
 
+def _double(value: float) -> float:
+    """The nearest double; infinity where there is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
 def _json(value: Any) -> Any:
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+    if isinstance(value, float) and not isfinite(value):
         return None
     return value.isoformat() if isinstance(value, date) else value

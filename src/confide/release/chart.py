@@ -1,13 +1,14 @@
 """Charts with error bars."""
 
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from sys import float_info
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from confide.release.answer import Answer
 
 _HEIGHT = 240
 _WIDTH = 480
+_FARTHEST: Final = float_info.max
 
 
 def error_bars(answer: "Answer") -> Any:
@@ -20,10 +21,10 @@ def error_bars(answer: "Answer") -> Any:
             {
                 "group": _label(answer, row),
                 "order": row,
-                "estimate": value,
+                "estimate": _placed(value, None),
                 # An end at infinity has no place on an axis: the bar stops at the estimate.
-                "low": low if isfinite(low) else value,
-                "high": high if isfinite(high) else value,
+                "low": _placed(low, _placed(value, None)),
+                "high": _placed(high, _placed(value, None)),
             }
             for row, (value, low, high) in enumerate(zip(column.values, column.low, column.high, strict=True))
         ]
@@ -46,6 +47,11 @@ def error_bars(answer: "Answer") -> Any:
             title += " - TEST NOISE"
         panels.append(alt.layer(bars, points).properties(title=title, height=_HEIGHT, width=_WIDTH))
     return panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+
+
+def _placed(value: float, otherwise: float | None) -> float | None:
+    """Where a number stands on an axis."""
+    return value if -_FARTHEST <= value <= _FARTHEST else otherwise
 
 
 def _label(answer: "Answer", row: int) -> str:

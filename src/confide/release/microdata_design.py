@@ -23,9 +23,9 @@ from confide.query import Question, bind
 from confide.query.grouping import MOST_PLAIN, key_size
 from confide.query.scope import Catalog
 from confide.query.tree import BinnedKey
-from confide.release.room import require_room_for_counts
 from confide.release.allocation import narrower
 from confide.release.answer import KeyType
+from confide.release.room import require_room_for_counts
 from confide.release.table import key_type, spelled
 
 Marginal = tuple[str, ...]

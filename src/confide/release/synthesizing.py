@@ -185,7 +185,9 @@ def _design(holdings: Holdings, request: SynthesisRequest) -> Design:
             "select = 'queries' chooses among thresholds, and the workload has single counts; use auto"
         )
     places = sum(workload.domain.sizes)
-    require_room(4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins")
+    require_room(
+        4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins"
+    )
     source = _source(summary.relation)
     tabulation = Tabulation(
         relation=summary.relation,
