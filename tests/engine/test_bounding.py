@@ -1,9 +1,11 @@
 """The tiers of bounding against the order itself: every row of every unit ordered, and the first of them taken."""
 
+from decimal import Decimal
 from hashlib import sha256
 from random import Random
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -183,3 +185,46 @@ def test_the_secret_is_not_in_the_statement() -> None:
     assert b"hunter2".hex() not in bounded_rows(relation, bound, b"hunter2")
     assert "hunter2" not in bounded_rows(relation, bound, b"hunter2")
     assert bounded_rows(relation, bound, b"hunter2") != bounded_rows(relation, bound, b"hunter3")
+
+
+@pytest.mark.parametrize("how", ["gap", "word", "texts", "decimals"])
+def test_a_row_that_changes_how_a_column_is_stored_changes_no_other_unit(how: str) -> None:
+    """pandas makes floats of whole numbers with a gap, objects of those with a word: others keep the rows they kept."""
+    tables = {
+        "p": {"columns": {"k": {"type": "id"}}},
+        "v": {
+            "references": {"k": "p.k"},
+            "at_most": {"rows": 2, "groups": 1},
+            "columns": {
+                "code": {"type": "text"},
+                "other": {"type": "id"},
+                "level": {"values": [0, 1, 2, 3]},
+                "x": {"range": [0, 50]},
+            },
+        },
+    }
+    rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "p.k", "tables": tables})
+    rng = Random(4)
+    labels = ("k", "code", "other", "level", "x")
+    rows: list[tuple[Any, ...]] = [
+        (place % 40, rng.randrange(10**6), rng.randrange(-(10**6), 10**6), rng.randrange(6), rng.randrange(51))
+        for place in range(1000)
+    ]
+    new: dict[str, tuple[Any, ...]] = {"gap": (None,) * 5, "word": ("?",) * 5}
+    plain = pd.DataFrame(rows, columns=list(labels))
+    odd = pd.DataFrame([*rows, new[how]] if how in new else rows, columns=list(labels))
+    if how == "texts":
+        odd = odd.astype(dict.fromkeys(labels, str))
+    if how == "decimals":
+        odd = odd.map(Decimal)
+    assert (odd.dtypes != plain.dtypes).all()
+    sums = []
+    for frame in (plain, odd):
+        engine = DuckDBEngine(rules, {"p": pa.table({"k": list(range(40))}), "v": frame})
+        question = bind("SELECT level, COUNT(*) AS n, SUM(x) AS s FROM v GROUP BY level", rules, engine)
+        exact = engine.evaluate(question.summary, CHARGE, b"a secret")
+        sums.append([[int(value) for value in cell] for cell in exact.cells])
+        engine.close()
+    # The row itself has no declared level, or belongs to nobody.
+    assert sums[0] == sums[1]
+    assert sum(sums[0][0]) == 80
