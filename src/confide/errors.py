@@ -7,7 +7,7 @@
     ├── SourceError         a data file or frame cannot be used, told from its name and schema alone
     ├── BudgetError         the budget does not hold what was asked; nothing was charged
     ├── LedgerError         the ledger cannot be used
-    │   ├── LedgerMissing       it was there before and is gone
+    │   ├── LedgerMissing       there is none, or it is gone
     │   ├── LedgerDamaged       truncated, tampered with, or not a ledger
     │   ├── LedgerRolledBack    older than its anchor
     │   ├── LedgerBusy          locked by somebody else for too long

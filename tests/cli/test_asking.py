@@ -146,6 +146,12 @@ def test_each_analyst_has_answers_and_a_cap_of_their_own(run: Run, policy: Path)
 
 def test_another_ledger_may_be_named(run: Run, unused: Path, tmp_path: Path) -> None:
     policy, other = unused, tmp_path / "other.ledger"
+    for command in ("sql", "plan"):
+        refused = run(command, policy, COUNT, "-e", "0.2", "--ledger", other)
+        assert refused.exit_code == 1
+        said = " ".join(refused.stderr.split())
+        assert f"there is no ledger at {other}" in said
+        assert f"confide ledger create {policy} --ledger {other}" in said
     assert run("ledger", "create", policy, "--ledger", other).exit_code == 0
     answered(run, "sql", policy, COUNT, "-e", "0.2", "--ledger", other)
     assert other.exists()

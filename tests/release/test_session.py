@@ -154,6 +154,15 @@ def test_caps_per_analyst(tmp_path: Path) -> None:
         session.sql(BY_REGION, epsilon=0.5)
         with pytest.raises(BudgetError):
             session.sql(BY_REGION, epsilon=0.6)
+    for name in ("carl", "", "anna"):
+        with confide.open(rules, frames(), tmp_path / "l", analyst=name) as session:
+            assert (session.budget.left, session.budget.shared) == (0, True), "a new name is not a new cap"
+            assert not session.plan(BY_REGION, epsilon="0.1").affordable
+            with pytest.raises(BudgetError, match="together, may spend"):
+                session.sql(BY_REGION, epsilon="0.1")
+    for name in ("Ana", "ana ", "*"):
+        with pytest.raises(ParameterError):
+            confide.open(rules, frames(), tmp_path / "l", analyst=name)
 
 
 def test_an_approximate_budget_takes_gaussian_noise_and_unknown_keys(tmp_path: Path) -> None:

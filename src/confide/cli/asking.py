@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from confide.cli.bookkeeping import differing
+from confide.cli.bookkeeping import differing, no_ledger
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
 from confide.release import BudgetState, Plan, Session, books, open_session
 from confide.release.rendering import answer_lines, answer_table, plan_lines, plan_table
@@ -100,10 +100,12 @@ def opened(policy: str, ledger: str | None, analyst: str) -> Iterator[Session]:
         try:
             session = open_session(rules, ledger=ledger, analyst=analyst)
         except LedgerError:
+            found = books.look(rules, ledger)
+            if not found.exists:
+                raise LedgerMissing(no_ledger(found, policy, ledger)) from None
             # A ledger with other terms than the policy's is no wrong usage of this command.
-            differences = books.look(rules, ledger).differs
-            if differences:
-                raise differing(differences, policy) from None
+            if found.differs:
+                raise differing(found.differs, policy) from None
             raise
     with session:
         yield session

@@ -24,7 +24,7 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
     rules = Policy.load(policy)
     found = books.look(rules, ledger, analyst, epsilon)
     if not found.exists:
-        raise LedgerMissing(no_ledger(found, policy))
+        raise LedgerMissing(no_ledger(found, policy, ledger))
     state = found.budget
     if as_json:
         numbers: dict[str, Any] = {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta}
@@ -143,10 +143,13 @@ def amend(policy: str, ledger: str | None, as_json: bool) -> None:
         say("nothing to change: the ledger holds what the policy says")
 
 
-def no_ledger(found: books.Books, policy: str) -> str:
+def no_ledger(found: books.Books, policy: str, ledger: str | None) -> str:
     """That there is no ledger, and how it is made. Questions are refused until it is."""
+    named = "" if ledger is None else f" --ledger {quote(ledger)}"
     return (
-        f"no ledger at {found.path} yet: confide ledger create {quote(policy)} makes it, with the whole budget unspent"
+        f"there is no ledger at {found.path}. If the policy was used before, say where its ledger is, with ledger: in "
+        f"the policy or --ledger; if not, confide ledger create {quote(policy)}{named} makes it, with the whole budget "
+        "unspent"
     )
 
 

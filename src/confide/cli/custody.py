@@ -62,7 +62,7 @@ def check(policy: str, ledger: str | None, as_json: bool) -> None:
             raise typer.Exit(REFUSED)
         return
     _show(description)
-    ledger_state = "cannot be used" if books_found is None else _ledger_words(books_found, policy)
+    ledger_state = "cannot be used" if books_found is None else _ledger_words(books_found, policy, ledger)
     show(facts([("data", f"{description.source}: {source}"), ("ledger", ledger_state)]))
     for caution in description.cautions:
         say(f"worth a second look: {caution}", style="yellow")
@@ -93,9 +93,9 @@ def _books(rules: Policy, ledger: str | None) -> tuple[books.Books | None, Confi
     return found, None
 
 
-def _ledger_words(found: books.Books, policy: str) -> str:
+def _ledger_words(found: books.Books, policy: str, ledger: str | None) -> str:
     if not found.exists:
-        return no_ledger(found, policy)
+        return no_ledger(found, policy, ledger)
     return f"{found.path}, {found.entries:,} entries, {found.budget}"
 
 
