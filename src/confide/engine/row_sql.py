@@ -30,6 +30,7 @@ from confide.query.tree import (
     Join,
     Known,
     Number,
+    OneOf,
     PerUnit,
     Predicate,
     Reading,
@@ -176,9 +177,10 @@ class RowWriter:
             case Always(holds):
                 return "TRUE" if holds else "FALSE"
             case Both(parts) | Either(parts):
-                listed = self._listed(node)
                 word = " AND " if isinstance(node, Both) else " OR "
-                return listed or f"({word.join(self.predicate(part) for part in parts)})"
+                return f"({word.join(self.predicate(part) for part in parts)})"
+            case OneOf(subject, indices, negated):
+                return f"{self.number(subject)} {'NOT ' if negated else ''}IN ({', '.join(map(str, indices))})"
             case Compare(operation, _, right):
                 return f"{self._comparand(node)} {operation} {self.number(right)}"
             case Among(field, values):
@@ -192,21 +194,6 @@ class RowWriter:
                 return f"NOT ({self.equal(left, right)})" if negated else self.equal(left, right)
             case Known(subject, negated):
                 return f"{self.subject(subject)} IS {'' if negated else 'NOT '}NULL"
-
-    def _listed(self, node: Both | Either) -> str | None:
-        """x = 1 OR x = 2 OR ... as one IN, and x <> 1 AND x <> 2 as NOT IN, so that a long list reads x once."""
-        operation = "=" if isinstance(node, Either) else "<>"
-        first = node.parts[0]
-        if not isinstance(first, Compare) or len(node.parts) < 3:
-            return None
-        places = []
-        for part in node.parts:
-            if not isinstance(part, Compare) or part.operation != operation or part.left != first.left:
-                return None
-            if not isinstance(part.right, Constant):
-                return None
-            places.append(part.right.index)
-        return f"{self.number(first.left)} {'' if operation == '=' else 'NOT '}IN ({', '.join(map(str, places))})"
 
     def _comparand(self, node: Compare) -> str:
         """A whole-number column strictly inside its range compares as it is stored, so that blocks can be skipped."""

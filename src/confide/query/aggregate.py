@@ -10,7 +10,7 @@ from confide.policy import Category, Unbounded
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
 from confide.query.comparison import joined
-from confide.query.composed import composed
+from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
@@ -69,9 +69,9 @@ class Aggregates:
     def statistics(self) -> tuple[Statistic, ...]:
         return tuple(self._statistics)
 
-    def value(self, node: exp.Expr) -> Value:
+    def value(self, node: exp.Expr, named: Named | None = None) -> Value:
         """Arithmetic on aggregates and constants."""
-        return composed(node, self.aggregate, self.scope)
+        return composed(node, self.aggregate, self.scope, named)
 
     def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
         """One aggregate over the rows that pass its FILTER."""
@@ -180,6 +180,7 @@ class Aggregates:
         shift = Constant(-centre, Span(-centre, -centre, span.grain, nullable=False))
         centred = arithmetic.add(subject, shift)
         radius = max(span.high - centre, centre - span.low)
+        self.scope.room.repeat(subject, 1)
         squares = self._total(arithmetic.multiply(centred, centred), where, 0, "total of squares")
         total = self._total(subject, where, centre, "total about the middle of the range")
         return Spread(squares, total, self._known(subject, where), radius, span.grain, sample, root)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import prod
 
 from sqlglot import exp
 
@@ -11,11 +12,12 @@ from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
 from confide.query.column import result_columns
 from confide.query.expression import predicate
-from confide.query.grouping import bind_keys
+from confide.query.grouping import bind_keys, check_numbers, key_size
+from confide.query.magnitude import check_magnitudes
 from confide.query.parse import parse
-from confide.query.question import KeyColumn, Question, Value, ValueColumn, statistics_of
+from confide.query.question import KeyColumn, Question, Value, ValueColumn, all_values, statistics_of
 from confide.query.relation import bind_from
-from confide.query.released import Released
+from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope
 from confide.query.tree import Always, Key, Summary, UnknownKey
 
@@ -23,18 +25,20 @@ _MOST_COLUMNS = 200
 
 
 def bind(
-    text: str,
+    text: str | exp.Select,
     policy: Policy,
     catalog: Catalog,
     bounds: Mapping[str, tuple[Fraction, Fraction]] | None = None,
     dialect: str = "duckdb",
     mechanisms: Mapping[str, str] | str = "auto",
 ) -> Question:
-    """The question that a SQL text asks under a policy. `bounds` limit computed columns of an inner query.
+    """The question that a SQL text asks under a policy; the text may be parsed already, in the dialect.
+
+    `bounds` limit computed columns of an inner query.
 
     `mechanisms` names a mechanism for all columns, or by column; `auto` leaves the choice to forecasts.
     """
-    select = parse(text, dialect)
+    select = text if isinstance(text, exp.Select) else parse(text, dialect)
     try:
         return _question(select, policy, catalog, bounds or {}, dialect, mechanisms)
     except RecursionError:
@@ -62,13 +66,13 @@ def _question(
     keys = bind_keys(select, scope)
     aggregates = Aggregates(scope, source, bool(keys), where != Always(True))
     columns = _columns(select, keys, aggregates, scope, mechanisms)
-    released = Released(select.expressions, columns, keys, aggregates, scope)
+    released = Released(aliases_of(select.expressions), columns, keys, aggregates, scope)
     having, order = select.args.get("having"), select.args.get("order")
     condition = released.condition(having.this) if having is not None else None
-    orders = tuple(released.order(item, dialect) for item in order.expressions) if order is not None else ()
+    orders = released.orders(order, dialect) if order is not None else ()
     open_keys = any(isinstance(key, UnknownKey) for key in keys)
     threshold = aggregates.threshold() if open_keys else None
-    return Question(
+    question = Question(
         summary=Summary(
             source.relation, where, source.bound, keys, aggregates.cells, aggregates.tallies, source.order_by
         ),
@@ -84,6 +88,17 @@ def _question(
         unit="row" if isinstance(policy.unit, RowUnit) else str(policy.unit),
         tables=source.tables,
     )
+    _check_released(question)
+    return question
+
+
+def _check_released(question: Question) -> None:
+    """What is computed of what is released can be held, number by number and all together."""
+    values = all_values(question)
+    measures = [(measure.grain, measure.l1) for measure in question.measures]
+    check_magnitudes(values, measures, [statistic.grain for statistic in question.statistics])
+    groups = prod(size for size in map(key_size, question.keys) if size is not None)
+    check_numbers(groups, question.columns, values)
 
 
 def _columns(

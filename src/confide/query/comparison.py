@@ -9,8 +9,22 @@ from confide.errors import QueryError
 from confide.policy import Category, Identifier, Text
 from confide.query.literal import bare, literal_number, text
 from confide.query.parse import shown
+from confide.query.scope import Scope
 from confide.query.spelling import nearest
-from confide.query.tree import Always, Among, Both, Either, Field, Predicate, SameField, TextIs, TextLike
+from confide.query.tree import (
+    Always,
+    Among,
+    Both,
+    Compare,
+    Constant,
+    Either,
+    Field,
+    OneOf,
+    Predicate,
+    SameField,
+    TextIs,
+    TextLike,
+)
 
 Operation = Literal["<", "<=", "=", "<>", ">=", ">"]
 Value = str | int | bool
@@ -27,6 +41,9 @@ _LONGEST_PATTERN = 256
 _MOST_WILDCARDS = 10
 """Some databases try every place for each %, so that the time of a match grows with a power of their number."""
 _MOST_PAIRS = 1_000
+_MATCHED_PER_PART = 4
+"""Declared values tried with a pattern that count as one part: each takes longer than to list it."""
+LEAST_LISTED = 3
 
 
 def joined(parts: tuple[Predicate, ...], every: bool) -> Predicate:
@@ -38,19 +55,40 @@ def joined(parts: tuple[Predicate, ...], every: bool) -> Predicate:
         return Always(every)
     if len(kept) == 1:
         return kept[0]
+    listed = _listed(kept, every)
+    if listed is not None:
+        return listed
     return Both(kept) if every else Either(kept)
 
 
-def compare_field(operation: Operation, field: Field, literals: Sequence[exp.Expr]) -> Predicate:
+def _listed(parts: tuple[Predicate, ...], every: bool) -> OneOf | None:
+    """x = 1 OR x = 2 OR ... as one list, and x <> 1 AND x <> 2 as its opposite."""
+    operation, first = "<>" if every else "=", parts[0]
+    if not isinstance(first, Compare) or len(parts) < LEAST_LISTED:
+        return None
+    places = []
+    for part in parts:
+        if not isinstance(part, Compare) or part.operation != operation or not isinstance(part.right, Constant):
+            return None
+        if part.left is not first.left and part.left != first.left:
+            return None
+        places.append(part.right.index)
+    return OneOf(first.left, tuple(sorted(places)), every)
+
+
+def compare_field(operation: Operation, field: Field, literals: Sequence[exp.Expr], scope: Scope) -> Predicate:
     """A column against a constant, or (with = and <>) against any and all of several."""
     column = field.column
     if any(isinstance(bare(literal), exp.Null) for literal in literals):
         raise QueryError(f"nothing equals NULL; write {column.name} IS NULL")
     if isinstance(column, Category):
         if operation in ("=", "<>"):
-            listed = {declared(column, literal) for literal in literals}
-            return Among(field, tuple(v for v in column.values if (v in listed) == (operation == "=")))
+            places = scope.places(column)
+            listed = {places[declared(column, literal, scope)] for literal in literals}
+            chosen = sorted(listed) if operation == "=" else _others(len(column.values), listed, scope)
+            return Among(field, tuple(column.values[place] for place in chosen))
         limit, holds = _of_kind(column, literals[0]), _HOLDS[operation]
+        scope.room.take_listed(len(column.values))
         return Among(field, tuple(v for v in column.values if holds(v, limit)))
     if isinstance(column, Text):
         if operation not in ("=", "<>"):
@@ -59,10 +97,15 @@ def compare_field(operation: Operation, field: Field, literals: Sequence[exp.Exp
     raise QueryError(not_a_number(field))
 
 
-def declared(column: Category, literal: exp.Expr) -> Value:
+def _others(count: int, listed: set[int], scope: Scope) -> Iterator[int]:
+    scope.room.take_listed(count)
+    return (place for place in range(count) if place not in listed)
+
+
+def declared(column: Category, literal: exp.Expr, scope: Scope) -> Value:
     """A constant that is one of the column's declared values."""
     value = _of_kind(column, literal)
-    if value not in column.values:
+    if value not in scope.places(column):
         listed = [str(v) for v in column.values]
         raise QueryError(
             f"{column.name} has no value {shown(literal)}; {nearest(str(value), listed, 'the policy declares')}"
@@ -90,7 +133,7 @@ def _of_kind(column: Category, literal: exp.Expr) -> Value:
 _KINDS: dict[type[Value], str] = {str: "texts in quotes", int: "whole numbers", bool: "TRUE and FALSE"}
 
 
-def like(node: exp.Like | exp.ILike, subject: object, negated: bool) -> Predicate:
+def like(node: exp.Like | exp.ILike, subject: object, negated: bool, scope: Scope) -> Predicate:
     pattern = bare(node.expression)
     if isinstance(subject, Field) and isinstance(subject.column, Identifier):
         raise QueryError(not_a_number(subject))
@@ -107,6 +150,7 @@ def like(node: exp.Like | exp.ILike, subject: object, negated: bool) -> Predicat
         raise QueryError(f"a LIKE pattern has at most {_MOST_WILDCARDS} %; use several LIKEs joined with AND")
     ignore_case = isinstance(node, exp.ILike)
     if isinstance(subject.column, Category):
+        scope.room.take(1 + len(subject.column.values) // _MATCHED_PER_PART)
         values = (v for v in subject.column.values if matches(wanted, str(v), ignore_case) != negated)
         return Among(subject, tuple(values))
     return TextLike(subject, wanted, negated, ignore_case)
@@ -134,7 +178,7 @@ def matches(pattern: str, value: str, ignore_case: bool) -> bool:
     return pattern[at:].strip("%") == ""
 
 
-def compare_fields(operation: Operation, first: Field, second: Field) -> Predicate:
+def compare_fields(operation: Operation, first: Field, second: Field, scope: Scope) -> Predicate:
     if operation not in ("=", "<>"):
         raise QueryError(f"{first.name} and {second.name} are not numbers: they are compared with = or <>")
     if all(isinstance(field.column, Text | Identifier) for field in (first, second)):
@@ -142,7 +186,9 @@ def compare_fields(operation: Operation, first: Field, second: Field) -> Predica
     if isinstance(first.column, Category) and isinstance(second.column, Category):
         left, right = first.column, second.column
         if left.kind is right.kind:
-            return joined(tuple(_pairs(operation == "=", first, second, left, right)), every=False)
+            pairs = tuple(_pairs(operation == "=", first, second, left, right))
+            scope.room.take(3 * len(pairs))
+            return joined(pairs, every=False)
     raise QueryError(f"{first.name} and {second.name} are of different kinds and are not compared")
 
 

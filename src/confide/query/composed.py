@@ -2,28 +2,41 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from operator import add, mul, sub, truediv
+from typing import Literal
 
 from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.expression import predicate
 from confide.query.literal import bare, literal_number
+from confide.query.magnitude import held
 from confide.query.question import Arithmetic, Magnitude, Number, Rounded, Value
 from confide.query.scope import Scope
 from confide.query.tree import Always, Predicate
 
-_OPERATIONS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_OPERATIONS: dict[type[exp.Expr], Literal["+", "-", "*", "/"]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+}
+_FOLDED: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul, "/": truediv}
 _REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
 _MOST_DIGITS = 12
 
 Aggregate = Callable[[exp.Expr, Predicate], Value]
+Named = Callable[[exp.Column], Value | None]
 
 
-def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope) -> Value:
-    """The value of an expression; `aggregate` reads one aggregate over the rows that pass its FILTER."""
+def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, named: Named | None = None) -> Value:
+    """The value of an expression; `aggregate` reads one aggregate over the rows that pass its FILTER, and `named` a
+    column of the result by its name, outside of aggregates.
+    """
+    scope.room.take(1)
 
     def value(inner: exp.Expr) -> Value:
-        return composed(inner, aggregate, scope)
+        return composed(inner, aggregate, scope, named)
 
     match node:
         case exp.Paren():
@@ -33,13 +46,19 @@ def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope) -> Value:
         case exp.Neg():
             inner = value(node.this)
             return Number(-inner.value) if isinstance(inner, Number) else Arithmetic("-", Number(Fraction(0)), inner)
+        case exp.Column() if named is not None and (found := named(node)) is not None:
+            return found
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             left, right = value(node.this), value(node.expression)
             if isinstance(node, exp.Div) and right == Number(Fraction(0)):
                 raise QueryError("the query divides by zero")
-            return Arithmetic(_OPERATIONS[type(node)], left, right)  # type: ignore[arg-type]
+            operation = _OPERATIONS[type(node)]
+            if isinstance(left, Number) and isinstance(right, Number):
+                return Number(held(_FOLDED[operation](left.value, right.value)))
+            return Arithmetic(operation, left, right)
         case exp.Abs():
-            return Magnitude(value(node.this))
+            inner = value(node.this)
+            return Number(abs(inner.value)) if isinstance(inner, Number) else Magnitude(inner)
         case exp.Round():
             digits = literal_number(node.args["decimals"]) if node.args.get("decimals") else Fraction(0)
             if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:

@@ -18,9 +18,10 @@ from confide.query.column import result_columns
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, key_size
 from confide.query.join import join_pairs, table_of
+from confide.query.magnitude import check_magnitudes
 from confide.query.parse import parse
-from confide.query.question import Condition, KeyColumn, Measure, Neighbours, Order, ValueColumn
-from confide.query.released import Released
+from confide.query.question import Condition, KeyColumn, Measure, Neighbours, Order, ValueColumn, all_values
+from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope, Source
 from confide.query.tree import (
     Always,
@@ -103,9 +104,9 @@ def private_tables(select: exp.Select, policy: Policy) -> int:
     return sum(table is not None and not table.public for table in named)
 
 
-def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str = "duckdb") -> Conjunction:
-    """The question that a SQL text asks, as a join without contribution bounds."""
-    select = parse(text, dialect)
+def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, dialect: str = "duckdb") -> Conjunction:
+    """The question that a SQL text asks, as a join without contribution bounds; it may be parsed already."""
+    select = text if isinstance(text, exp.Select) else parse(text, dialect)
     check_clauses(select)
     check_parts(select)
     for name, value in select.args.items():
@@ -145,17 +146,17 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
     _check_keys(keys)
     weights = Weights(scope)
     columns = result_columns(select, keys, scope, lambda node, _: weights.value(node))
-    released = Released(select.expressions, columns, keys, weights, scope)
+    released = Released(aliases_of(select.expressions), columns, keys, weights, scope)
     having, order = select.args.get("having"), select.args.get("order")
     condition_shown = released.condition(having.this) if having is not None else None
-    orders = tuple(released.order(item, dialect) for item in order.expressions) if order is not None else ()
+    orders = released.orders(order, dialect) if order is not None else ()
     owners: list[Field] = []
     if isinstance(policy.unit, KeyUnit):
         owners = [_owner(source, scope, pairs) for source in named if source.private]
     every = [Scan(s.table.name, s.name, s.table.public) for s in scope.sources if s.table is not None]
     scans = tuple(scan for scan in every if scan.source not in optional)
     replaced = any(policy.tables[scan.table].rows == "public" for scan in scans if not scan.public)
-    return Conjunction(
+    question = Conjunction(
         scans,
         tuple(dict.fromkeys(pairs)),
         condition,
@@ -171,6 +172,8 @@ def bind_conjunction(text: str, policy: Policy, catalog: Catalog, dialect: str =
         str(policy.unit),
         tuple((scan, optional[scan.source]) for scan in every if scan.source in optional),
     )
+    check_magnitudes(all_values(question), (), [weight.grain for weight in question.weights])
+    return question
 
 
 def _owner(source: Source, scope: Scope, pairs: list[tuple[Field, Field]]) -> Field:

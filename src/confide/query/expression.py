@@ -1,5 +1,7 @@
 """Row expressions: from the parser's nodes to ours, by a short whitelist; the rest is refused, with what works."""
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Literal
 
 from sqlglot import exp
@@ -7,7 +9,15 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category, Identifier
 from confide.query import number as arithmetic
-from confide.query.comparison import Operation, compare_field, compare_fields, joined, like, not_a_number
+from confide.query.comparison import (
+    LEAST_LISTED,
+    Operation,
+    compare_field,
+    compare_fields,
+    joined,
+    like,
+    not_a_number,
+)
 from confide.query.literal import bare, constant, day, is_literal, is_text
 from confide.query.parse import conjuncts, shown
 from confide.query.scope import Scope
@@ -40,7 +50,8 @@ def number(node: exp.Expr, scope: Scope) -> Number:
 
 
 def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
-    """A bounded number, or a column that is not one."""
+    """A bounded number, or a column that is not one. Each part of the text is bound once."""
+    scope.room.take(1)
     match node:
         case exp.Paren():
             return scalar(node.this, scope)
@@ -62,16 +73,12 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             return arithmetic.absolute(number(node.this, scope))
         case exp.Least() | exp.Greatest():
             operation: Literal["least", "greatest"] = "least" if isinstance(node, exp.Least) else "greatest"
-            result = number(node.this, scope)
-            for other in node.expressions:
-                result = arithmetic.extreme(operation, result, number(other, scope))
-            if not node.args.get("ignore_nulls") and any(
-                number(p, scope).span.nullable for p in (node.this, *node.expressions)
-            ):
+            parts = [number(part, scope) for part in (node.this, *node.expressions)]
+            if not node.args.get("ignore_nulls") and any(part.span.nullable for part in parts):
                 raise QueryError(
                     f"{shown(node)} is NULL in this dialect if one part is; write COALESCE around each part"
                 )
-            return result
+            return reduce(lambda result, part: arithmetic.extreme(operation, result, part), parts)
         case exp.Coalesce():
             return arithmetic.first_known(tuple(number(part, scope) for part in (node.this, *node.expressions)))
         case exp.Case() | exp.If():
@@ -94,10 +101,14 @@ def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
     clauses = [node] if isinstance(node, exp.If) else node.args["ifs"]
     subject = None if isinstance(node, exp.If) else node.this
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
-    branches = []
-    for clause in clauses:
-        condition = exp.EQ(this=subject.copy(), expression=clause.this.copy()) if subject is not None else clause.this
-        branches.append((predicate(condition, scope), number(clause.args["true"], scope)))
+    conditions = (
+        [predicate(clause.this, scope) for clause in clauses]
+        if subject is None
+        else _comparisons([("=", clause.this) for clause in clauses], subject, scope)
+    )
+    branches = [
+        (condition, number(clause.args["true"], scope)) for condition, clause in zip(conditions, clauses, strict=True)
+    ]
     otherwise = None if default is None or isinstance(bare(default), exp.Null) else number(default, scope)
     return arithmetic.choice(tuple(branches), otherwise)
 
@@ -107,6 +118,7 @@ def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
 
 def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
     """A condition on a row, with negation pushed to its leaves."""
+    scope.room.take(1)
     match node:
         case exp.Paren():
             return predicate(node.this, scope, negated)
@@ -120,15 +132,16 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
         case exp.Between():
             if node.args.get("symmetric"):
                 raise QueryError("BETWEEN SYMMETRIC is not answered; write BETWEEN low AND high")
-            low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
-            high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-            return joined((predicate(low, scope, negated), predicate(high, scope, negated)), every=not negated)
+            ends: list[tuple[Operation, exp.Expr]] = [(">=", node.args["low"]), ("<=", node.args["high"])]
+            if negated:
+                ends = [(NEGATED[operation], end) for operation, end in ends]
+            return joined(tuple(_comparisons(ends, node.this, scope)), every=not negated)
         case exp.In():
             return _among(node, scope, negated)
         case exp.Is():
             return _is(node, scope, negated != bool(node.args.get("negate")))
         case exp.Like() | exp.ILike():
-            return like(node, scalar(node.this, scope), negated != bool(node.args.get("negate")))
+            return like(node, scalar(node.this, scope), negated != bool(node.args.get("negate")), scope)
         case exp.Column():
             flag = _flag(node, scope)
             if flag is None:
@@ -140,6 +153,16 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
     raise QueryError(_unknown(node))
 
 
+def _comparisons(sides: Sequence[tuple[Operation, exp.Expr]], subject: exp.Expr, scope: Scope) -> list[Predicate]:
+    """One subject compared with several others: it is bound once, and stands in the tree as often as it is compared."""
+    if is_literal(subject) or isinstance(bare(subject), exp.Null):
+        return [_comparison(operation, subject, other, scope) for operation, other in sides]
+    first = scalar(subject, scope)
+    scope.room.repeat(first, len(sides) - 1)
+    scope.room.take(len(sides))
+    return [_compared(operation, first, other, scope) for operation, other in sides]
+
+
 def _comparison(operation: Operation, left: exp.Expr, right: exp.Expr, scope: Scope) -> Predicate:
     if isinstance(bare(left), exp.Null) or isinstance(bare(right), exp.Null):
         raise QueryError("nothing equals NULL; write IS NULL or IS NOT NULL")
@@ -147,16 +170,21 @@ def _comparison(operation: Operation, left: exp.Expr, right: exp.Expr, scope: Sc
         left, right, operation = right, left, FLIPPED[operation]
     if is_text(left):
         raise QueryError("two constants are compared; compare a column")
-    first = scalar(left, scope)
+    return _compared(operation, scalar(left, scope), right, scope)
+
+
+def _compared(operation: Operation, first: Field | Number, right: exp.Expr, scope: Scope) -> Predicate:
+    if isinstance(bare(right), exp.Null):
+        raise QueryError("nothing equals NULL; write IS NULL or IS NOT NULL")
     if isinstance(first, Field) and is_literal(right):
-        return compare_field(operation, first, [right])
+        return compare_field(operation, first, [right], scope)
     if not isinstance(first, Field) and is_text(right):
         if first.span.date:
             return arithmetic.compare(operation, first, day(right))
         raise QueryError(f"a number is compared with the text {shown(right)}; write the number without quotes")
     second = scalar(right, scope)
     if isinstance(first, Field) and isinstance(second, Field):
-        return compare_fields(operation, first, second)
+        return compare_fields(operation, first, second, scope)
     if isinstance(first, Field) or isinstance(second, Field):
         raise QueryError(not_a_number(first if isinstance(first, Field) else second))  # type: ignore[arg-type]
     return arithmetic.compare(operation, first, second)
@@ -172,11 +200,19 @@ def _among(node: exp.In, scope: Scope, negated: bool) -> Predicate:
         return Always(negated)
     operation: Operation = "<>" if negated else "="
     if isinstance(subject, Field):
-        return compare_field(operation, subject, node.expressions)
-    options = (
-        day(option) if subject.span.date and is_text(option) else number(option, scope) for option in node.expressions
-    )
+        return compare_field(operation, subject, node.expressions, scope)
+    options = [_option(option, subject, scope) for option in node.expressions]
+    if len(options) < LEAST_LISTED or not all(isinstance(option, Constant) for option in options):
+        scope.room.repeat(subject, len(options) - 1)
+    else:
+        scope.room.take_listed(len(options))
     return joined(tuple(arithmetic.compare(operation, subject, option) for option in options), every=negated)
+
+
+def _option(node: exp.Expr, subject: Number, scope: Scope) -> Number:
+    if is_text(node) and subject.span.date:
+        return day(node)
+    return constant(node) if is_literal(node) else number(node, scope)
 
 
 def _is(node: exp.Is, scope: Scope, negated: bool) -> Predicate:

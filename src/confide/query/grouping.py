@@ -1,6 +1,7 @@
 """GROUP BY: keys whose domain is public before anything is read, or that a private threshold releases."""
 
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from math import floor, prod
 from typing import Literal
@@ -13,10 +14,18 @@ from confide.policy import Number as NumberColumn
 from confide.query.expression import number
 from confide.query.literal import bare, literal_number
 from confide.query.parse import shown
+from confide.query.question import KeyColumn, Value, ValueColumn
+from confide.query.room import size
 from confide.query.scope import Scope
 from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey
 
+_FIRST_DAY = (date.min - date(1970, 1, 1)).days
 MOST_GROUPS = 1_000_000
+MOST_KEYS = 32
+MOST_NUMBERS = 10_000_000
+"""Of an answer, ends of intervals included."""
+MOST_STEPS = 100_000_000
+"""Of arithmetic on released numbers, over all groups."""
 MOST_PLAIN = 10_000
 """A ranged column may be grouped by its plain values when it has at most so many."""
 
@@ -29,6 +38,8 @@ def bind_keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
     extras = [name for name, value in clause.args.items() if value and name != "expressions"]
     if extras:
         raise QueryError(f"GROUP BY {extras[0].upper()} is not answered; list the keys")
+    if len(clause.expressions) > MOST_KEYS:
+        raise QueryError(f"GROUP BY has {len(clause.expressions):,} keys, at most {MOST_KEYS} are answered")
     nodes = [_resolve(node, select, scope) for node in clause.expressions]
     keys: list[Key] = []
     for node in nodes:
@@ -42,6 +53,16 @@ def bind_keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
             f"the keys make {groups:,} groups, at most {MOST_GROUPS:,} are answered; use wider bins or fewer keys"
         )
     return tuple(keys)
+
+
+def check_numbers(groups: int, columns: tuple[KeyColumn | ValueColumn, ...], values: tuple[Value, ...]) -> None:
+    """An answer has not too many numbers, and computing them is not too long."""
+    shown = groups * sum(1 if isinstance(column, KeyColumn) else 3 for column in columns)
+    if shown > MOST_NUMBERS or groups * sum(map(size, values)) > MOST_STEPS:
+        raise QueryError(
+            f"{groups:,} groups with {len(columns)} columns, each with what it is computed from, are too many numbers "
+            "for one answer; use wider bins, fewer keys or fewer columns"
+        )
 
 
 def find_key(node: exp.Expr, keys: tuple[Key, ...], scope: Scope) -> int | None:
@@ -149,6 +170,10 @@ def _binned(node: exp.Anonymous, scope: Scope) -> Key:
         raise QueryError(f"the width {width} of BIN is wider than the whole range; use a narrower one, or no GROUP BY")
     step = int(steps)
     first = floor(Fraction(span.low, step)) * step
+    if span.date and first < _FIRST_DAY:
+        raise QueryError(
+            f"bins of {step:,} days would begin before the year 1, which no date says; use a narrower width"
+        )
     return BinnedKey("", subject, first, step, (span.high - first) // step + 1, _kind(subject))
 
 

@@ -34,6 +34,11 @@ from confide.query.tree import (
 WIDEST = 1 << 82
 """Rows (at most 2⁴⁴) times this stays below 2¹²⁶, so an exact 128-bit sum cannot overflow."""
 
+LONGEST_CONSTANT = 1_000
+"""Binary digits of a constant's numerator and denominator: about what doubles reach."""
+LONGEST_GRAIN = 400
+"""Of a grain's: squares of the widest numbers on such grains, summed over all rows, are doubles still."""
+
 Operation = Literal["<", "<=", "=", "<>", ">=", ">"]
 _FLIPPED: dict[Operation, Operation] = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
 _HOLDS = {"<": lt, "<=": le, "=": eq, "<>": ne, ">=": ge, ">": gt}
@@ -48,7 +53,12 @@ def unbounded_reading(field: Field) -> Reading:
 
 
 def constant(value: Fraction) -> Constant:
-    """A number; how large it may be is decided where it is used, since a comparison takes any."""
+    """A number; how large it may be is decided where it is used, since a comparison takes any that is not too long."""
+    if max(abs(value.numerator), value.denominator).bit_length() > LONGEST_CONSTANT:
+        raise QueryError(
+            "the constants of an expression multiply or divide to a number that is too large, too small or too long; "
+            "write fewer factors, or round them"
+        )
     grain = Fraction(1, value.denominator)
     return Constant(value.numerator, Span(value.numerator, value.numerator, grain, nullable=False))
 
@@ -106,7 +116,7 @@ def times(inner: Number, factor: Fraction) -> Number:
         return constant(Fraction(0))
     span = inner.span
     if factor == 0:
-        return Scaled(inner, 0, 0, Span(0, 0, span.grain))
+        return Scaled(inner, 0, 0, span_of(0, 0, span.grain, True))
     sign, grain = (1 if factor > 0 else -1), span.grain * abs(factor)
     low, high = sorted((span.low * sign, span.high * sign))
     if sign == 1 and grain == span.grain:
@@ -181,7 +191,12 @@ def same_grain(*numbers: Number) -> tuple[Number, ...]:
 
 
 def span_of(low: int, high: int, grain: Fraction, nullable: bool, date: bool = False) -> Span:
-    """A span whose sum over all rows is exact in 128 bits."""
+    """A span whose sum over all rows is exact in 128 bits, on a grain whose squares doubles hold."""
+    if max(grain.numerator, grain.denominator).bit_length() > LONGEST_GRAIN:
+        raise QueryError(
+            "the constant factors of an expression make its steps too small, too large or too long to count with; "
+            "use fewer factors, or round them"
+        )
     if max(abs(low), abs(high)) >= WIDEST:
         reach = max(abs(low), abs(high)) * grain
         shown = f"{float(reach):.3g}" if reach < 10**300 else "10^300"

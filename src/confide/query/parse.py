@@ -1,6 +1,8 @@
 """From text to one SELECT of sqlglot's tree, or a refusal. Nothing of this tree is ever sent to a database."""
 
+import logging
 from collections.abc import Iterator
+from typing import Any
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
@@ -8,17 +10,19 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from confide.errors import ParameterError, QueryError
 from confide.query.spelling import nearest
+from confide.query.words import TOO_DEEP, OutOfStepsError, check_words, steady_parser
+
+# The parser's own warnings repeat the text; a program that wants them sets a handler of its own.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 LONGEST = 20_000
-NESTED = 30
-"""Parentheses within parentheses; the parser needs some twenty calls of Python for each, of a thousand it has."""
+"""Characters of a question, of a view with the question about it, and of each query of a workload."""
+Select = exp.Select
 DEEPEST = 100
 """Levels of the parsed tree: a sum of so many terms, for example."""
 
-_FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
-_TOO_DEEP = f"the query is nested more than {NESTED} deep; write it with fewer parentheses"
+_SHOWN_LEVELS = 6
+_SHOWN_NODES = 60
 _TOO_LONG = f"an expression has more than about {DEEPEST} parts in a row; write it in shorter sums or products"
 
 
@@ -27,9 +31,14 @@ def parse(text: str, dialect: str = "duckdb") -> exp.Select:
     language = _dialect(dialect)
     tokens = _tokens(_checked(text), language)
     try:
-        statements = [statement for statement in language.parser().parse(tokens, text) if statement is not None]
+        parsed = steady_parser(language, len(tokens)).parse(tokens, text)
+        statements = [statement for statement in parsed if statement is not None]
     except RecursionError:
-        raise QueryError(_TOO_DEEP) from None
+        raise QueryError(TOO_DEEP) from None
+    except OutOfStepsError:
+        raise QueryError(
+            "the SQL does not parse in reasonable time; write it with fewer functions within functions"
+        ) from None
     except SqlglotError as error:
         raise QueryError(f"the SQL does not parse: {_first_line(error)}") from None
     except Exception:  # whatever a parser's bug raises on odd input, it is text that does not parse
@@ -49,9 +58,12 @@ def parse(text: str, dialect: str = "duckdb") -> exp.Select:
 
 
 def shown(node: exp.Expr) -> str:
-    """The start of an expression, for a message."""
+    """The start of an expression, for a message. What is deep inside is left out: writing LEAST of another dialect
+    repeats its parts, so that the text of a nested one would double with every level.
+    """
     try:
-        text = node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+        cut = _cut(node, _SHOWN_LEVELS, [_SHOWN_NODES])
+        text = cut.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # an expression that cannot be written is still named
         text = node.key.upper()
     return text if len(text) <= 60 else text[:57] + "..."
@@ -98,20 +110,22 @@ def _tokens(text: str, language: Dialect) -> list[Token]:
         raise QueryError("the SQL does not parse") from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
-    if not tokens:
-        raise QueryError("the query is empty; write SELECT COUNT(*) FROM a_table")
-    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-        raise QueryError("more than one statement was given; ask one SELECT at a time")
-    if tokens[0].token_type not in _FIRST:
-        raise QueryError(
-            f"only SELECT is answered, not {tokens[0].text.upper()[:40]}; write SELECT COUNT(*) FROM a_table"
-        )
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > NESTED:
-            raise QueryError(_TOO_DEEP)
+    check_words(tokens)
     return tokens
+
+
+def _cut(node: exp.Expr, levels: int, room: list[int]) -> exp.Expr:
+    """A copy of the upper levels, as far as there is room for so many nodes."""
+    room[0] -= 1
+    if room[0] < 0 or (levels == 0 and any(True for _ in node.iter_expressions())):
+        return exp.Var(this="...")
+
+    def part(value: Any) -> Any:
+        if isinstance(value, list):
+            return [part(own) for own in value[: max(1, room[0])]]
+        return _cut(value, levels - 1, room) if isinstance(value, exp.Expr) else value
+
+    return type(node)(**{name: part(value) for name, value in node.args.items()})
 
 
 def _depth(root: exp.Expr) -> int:

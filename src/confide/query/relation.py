@@ -167,7 +167,7 @@ def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit
     if not isinstance(select, exp.Select):
         raise QueryError("FROM (...) takes SELECT key, SUM(x) AS total FROM a_table GROUP BY key")
     check_inner_clauses(select)
-    inner = Scope(scope.policy, scope.catalog, scope.names)
+    inner = Scope(scope.policy, scope.catalog, scope.names, scope.room)
     source = bind_from(select, inner, {})
     if source.bound is None or source.unit is None:
         raise QueryError("inner queries go one level deep")

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.comparison import Operation, declared
+from confide.query.composed import Named
 from confide.query.expression import COMPARISONS, FLIPPED, NEGATED
 from confide.query.grouping import find_key
 from confide.query.literal import bare, is_literal, is_text, literal_number, text
@@ -21,19 +22,28 @@ from confide.query.tree import BinnedKey, DeclaredKey, Key
 
 
 class Valued(Protocol):
-    def value(self, node: exp.Expr) -> Value:
-        """An expression of aggregates."""
+    def value(self, node: exp.Expr, named: Named | None = None) -> Value:
+        """An expression of aggregates, and of columns of the result by their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
     """The columns of a result, and what may be said of them."""
 
-    items: Sequence[exp.Expr]
+    aliases: frozenset[str]
+    """Names that the SELECT gives with AS."""
     columns: tuple[KeyColumn | ValueColumn, ...]
     keys: tuple[Key, ...]
     aggregates: Valued
     scope: Scope
+
+    def orders(self, clause: exp.Order, dialect: str) -> tuple[Order, ...]:
+        """Of several orders by the same only the first decides anything."""
+        found: dict[Value | KeyColumn, Order] = {}
+        for item in clause.expressions:
+            order = self.order(item, dialect)
+            found.setdefault(order.by, order)
+        return tuple(found.values())
 
     def order(self, item: exp.Ordered, dialect: str) -> Order:
         node = item.this
@@ -59,25 +69,36 @@ class Released:
                 parts = tuple(self.condition(part, negated) for part in conjuncts(node))
                 return Every(parts) if isinstance(node, exp.And) != negated else Some(parts)
             case exp.Between() if not node.args.get("symmetric"):
-                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
-                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-                parts = (self.condition(low, negated), self.condition(high, negated))
+                ends: list[tuple[Operation, exp.Expr]] = [(">=", node.args["low"]), ("<=", node.args["high"])]
+                parts = self._comparisons(ends, node.this, negated)
                 return Some(parts) if negated else Every(parts)
             case exp.In() if node.expressions and not node.args.get("query"):
-                each = (exp.EQ(this=node.this.copy(), expression=option.copy()) for option in node.expressions)
-                parts = tuple(self.condition(part, negated) for part in each)
+                parts = self._comparisons([("=", option) for option in node.expressions], node.this, negated)
                 return Every(parts) if negated else Some(parts)
         if type(node) not in COMPARISONS:
             raise QueryError(f"HAVING {shown(node)} is not answered; compare aggregates with numbers")
-        operation, left, right = COMPARISONS[type(node)], node.this, node.expression
-        if is_literal(left) and not is_literal(right):
-            operation, left, right = FLIPPED[operation], right, left
-        return self._comparison(NEGATED[operation] if negated else operation, left, right)
+        return self._comparisons([(COMPARISONS[type(node)], node.expression)], node.this, negated)[0]
 
-    def _comparison(self, operation: Operation, left: exp.Expr, right: exp.Expr) -> Comparison:
-        subject = self._subject(left)
+    def _comparisons(
+        self, sides: Sequence[tuple[Operation, exp.Expr]], node: exp.Expr, negated: bool
+    ) -> tuple[Condition, ...]:
+        """One subject compared with several others; it is bound once, whatever it is."""
+        turned = [(NEGATED[operation] if negated else operation, other) for operation, other in sides]
+        if is_literal(node) and not all(is_literal(other) for _, other in turned):
+            return tuple(
+                self._comparison(FLIPPED[operation], self._subject(other), other, node) for operation, other in turned
+            )
+        subject = self._subject(node)
+        if not isinstance(subject, KeyColumn):
+            self.scope.room.repeat(subject, len(turned) - 1)
+        return tuple(self._comparison(operation, subject, node, other) for operation, other in turned)
+
+    def _comparison(
+        self, operation: Operation, subject: Value | KeyColumn, left: exp.Expr, right: exp.Expr
+    ) -> Comparison:
+        self.scope.room.take(1)
         if isinstance(subject, KeyColumn):
-            return Comparison(operation, subject, _key_constant(self.keys[subject.key], operation, right))
+            return Comparison(operation, subject, _key_constant(self.keys[subject.key], operation, right, self.scope))
         if is_text(right):
             raise QueryError(f"HAVING compares a number with the text {shown(right)}; write the number without quotes")
         other = self._subject(right)
@@ -98,39 +119,41 @@ class Released:
         if isinstance(node, exp.Column):
             names = [column.name for column in self.columns]
             raise QueryError(f"{shown(node)} is not a column of the result; {nearest(node.name, names, 'it has')}")
-        return self.aggregates.value(self._expanded(node))
+        return self.aggregates.value(node, self._aliased)
+
+    def _aliased(self, node: exp.Column) -> Value | None:
+        """What a column of the result stands for inside an expression: bound already, and measured once."""
+        named = self._named(node) if node.name.casefold() in self.aliases else None
+        return None if isinstance(named, KeyColumn) else named
 
     def _named(self, node: exp.Column) -> Value | KeyColumn | None:
         if node.table:
             return None
         found = (column for column in self.columns if column.name.casefold() == node.name.casefold())
         column = next(found, None)
-        return None if column is None else _content(column)
+        if column is None:
+            return None
+        content = _content(column)
+        if not isinstance(content, KeyColumn):
+            self.scope.room.repeat(content, 1)
+        return content
 
-    def _expanded(self, node: exp.Expr) -> exp.Expr:
-        """Aliases inside an expression become what they stand for, unless they are inside an aggregate."""
-        aliases = {item.alias.casefold(): item.this for item in self.items if isinstance(item, exp.Alias)}
 
-        def replaced(part: exp.Expr) -> exp.Expr:
-            if isinstance(part, exp.Column) and not part.table and part.find_ancestor(exp.AggFunc) is None:
-                named = aliases.get(part.name.casefold())
-                return part if named is None else exp.Paren(this=named.copy())
-            return part
-
-        return node.copy().transform(replaced)
+def aliases_of(items: Sequence[exp.Expr]) -> frozenset[str]:
+    return frozenset(item.alias.casefold() for item in items if isinstance(item, exp.Alias))
 
 
 def _content(column: KeyColumn | ValueColumn) -> Value | KeyColumn:
     return column if isinstance(column, KeyColumn) else column.value
 
 
-def _key_constant(key: Key, operation: Operation, node: exp.Expr) -> str | bool:
+def _key_constant(key: Key, operation: Operation, node: exp.Expr, scope: Scope) -> str | bool:
     """The constant a key is compared with, as the key is printed."""
     if operation not in ("=", "<>") or (not is_literal(node) and not isinstance(bare(node), exp.Cast)):
         raise QueryError("HAVING compares a key with = or <> and a constant; put other conditions on keys into WHERE")
     if isinstance(key, DeclaredKey):
         column = key.field.column
-        value = declared(column, node)  # type: ignore[arg-type]
+        value = declared(column, node, scope)  # type: ignore[arg-type]
         return value if isinstance(value, bool) else str(value)
     if not isinstance(key, BinnedKey):
         return text(node)

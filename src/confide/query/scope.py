@@ -13,13 +13,16 @@ from typing import Protocol
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Column, Date, Identifier, KeyUnit, Policy, Table
+from confide.policy import Category, Column, Date, Identifier, KeyUnit, Policy, Table
 from confide.policy import Number as NumberColumn
 from confide.query.parse import shown
+from confide.query.room import Room
 from confide.query.spelling import nearest
 from confide.query.tree import Derived, Field, Reading, Span
 
 _MOST_TABLES = 16
+
+Value = str | int | bool
 
 
 class Catalog(Protocol):
@@ -76,10 +79,14 @@ class Source:
 class Scope:
     """The sources of one FROM clause. Lookups are case-blind, as in SQL."""
 
-    def __init__(self, policy: Policy, catalog: Catalog, names: Iterator[int] | None = None) -> None:
+    def __init__(
+        self, policy: Policy, catalog: Catalog, names: Iterator[int] | None = None, room: Room | None = None
+    ) -> None:
         self.policy = policy
         self.catalog = catalog
         self.names = names if names is not None else count()
+        self.room = room if room is not None else Room()
+        self._places: dict[int, dict[Value, int]] = {}
         self.sources: list[Source] = []
         self.merged: dict[str, Field] = {}
         """Columns of USING: one name for the equal columns of both sides."""
@@ -105,6 +112,12 @@ class Scope:
     ) -> Source:
         """An inner query; `unit` is the name under which it shows the unit's key, if it does."""
         return self._add(Source(alias, name, None, {} if unit is None else {unit[0]: unit[1]}, dict(columns)))
+
+    def places(self, column: Category) -> Mapping[Value, int]:
+        """Of each declared value of a column its place, found once for a question."""
+        if id(column) not in self._places:
+            self._places[id(column)] = {value: place for place, value in enumerate(column.values)}
+        return self._places[id(column)]
 
     def next_name(self) -> str:
         return f"s{next(self.names)}"

@@ -15,12 +15,22 @@ from confide.query.grid import Grid
 # --- scalars ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Field:
-    """A column of a table in the query, seen through its policy; `source` is the alias of the table in this query."""
+    """A column of a table in the query, seen through its policy; `source` is the alias of the table in this query.
+
+    It is hashed and printed by its names alone: a question names a column a thousand times, and a column may declare
+    a hundred thousand values. The policy's facts are part of every key beside the question.
+    """
 
     source: str
     column: ColumnPolicy
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.column.name))
+
+    def __repr__(self) -> str:
+        return f"Field({self.source!r}, {type(self.column).__name__}, {self.column.name!r})"
 
     @property
     def name(self) -> str:
@@ -132,6 +142,15 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf:
+    """A number's index is, or is not, one of these: a long list reads the number once."""
+
+    subject: Number
+    indices: tuple[int, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Among:
     """A declared column has one of these of its declared values."""
 
@@ -183,7 +202,7 @@ class Either:
     parts: tuple["Predicate", ...]
 
 
-Predicate = Always | Compare | Among | TextIs | TextLike | SameField | Known | Both | Either
+Predicate = Always | Compare | OneOf | Among | TextIs | TextLike | SameField | Known | Both | Either
 
 
 # --- relations ----------------------------------------------------------------------------------------------------

@@ -65,15 +65,16 @@ def _cell(node: exp.Expr, scope: Scope, rows: int) -> tuple[Cell, Span]:
             where = joined((where, predicate(node.this, scope)), every=True)
             return Cell("rows", None, where), Span(0, rows, nullable=False)
         case exp.Count(this=exp.Distinct()) if len(node.this.expressions) == 1:
-            subject, kind = node.this.expressions[0], "distinct"
+            counted, kind = node.this.expressions[0], "distinct"
         case exp.Count() if not node.expressions:
-            subject, kind = node.this, "known"
+            counted, kind = node.this, "known"
         case exp.Sum():
-            span = number(node.this, scope).span
+            subject = number(node.this, scope)
+            span = subject.span
             if span.date:
                 raise QueryError("dates are not summed; MIN and MAX of a date are answered")
             total = span_of(min(span.low * rows, span.low, 0), max(span.high * rows, span.high, 0), span.grain, True)
-            return Cell("total", number(node.this, scope), where), total
+            return Cell("total", subject, where), total
         case exp.Min() | exp.Max() if not node.expressions:
             inner = number(node.this, scope)
             span = span_of(inner.span.low, inner.span.high, inner.span.grain, True, inner.span.date)
@@ -82,4 +83,4 @@ def _cell(node: exp.Expr, scope: Scope, rows: int) -> tuple[Cell, Span]:
             raise QueryError(
                 f"{shown(node)}: an inner query takes COUNT, COUNT(DISTINCT x), SUM, MIN and MAX of a unit's rows"
             )
-    return Cell(kind, scalar(subject, scope), where), Span(0, rows, nullable=False)
+    return Cell(kind, scalar(counted, scope), where), Span(0, rows, nullable=False)

@@ -1,13 +1,13 @@
 """Views: a join that is declared once, by name, and then asked about as a table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Contribution, KeyUnit, Policy
-from confide.query.parse import parse, shown
+from confide.query.parse import LONGEST, parse, shown
 from confide.query.spelling import nearest
 
 _PARTS = ("expressions", "from_", "joins", "where")
@@ -16,10 +16,13 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Its name, its text, and what one unit may have in it; its columns by the names they are asked for."""
+    """Its name, its SELECT, how long that is, and what one unit may have in it; its columns by the names they are
+    asked for.
+    """
 
     name: str
-    sql: str
+    select: exp.Select
+    length: int = field(compare=False)
     columns: tuple[str, ...]
     at_most: Contribution | None
 
@@ -48,12 +51,11 @@ def declare_view(name: str, sql: str, at_most: Contribution | None, policy: Poli
         raise QueryError("two columns of the view have one name; give one another with AS")
     if not columns:
         raise QueryError("a view names the columns that questions may use")
-    return View(name, select.sql(dialect="duckdb"), tuple(columns), at_most)
+    return View(name, select, len(sql), tuple(columns), at_most)
 
 
-def expanded(text: str, views: Mapping[str, View], dialect: str) -> tuple[str, View] | None:
-    """The text with a view put in place, in DuckDB's words; None if it asks no view."""
-    select = parse(text, dialect)
+def expanded(select: exp.Select, length: int, views: Mapping[str, View]) -> tuple[exp.Select, View] | None:
+    """A question of some length with a view put in place; None if it asks no view."""
     clause = select.args.get("from_")
     tables = [] if clause is None else [clause.this]
     tables += [join.this for join in select.args.get("joins") or ()]
@@ -63,7 +65,12 @@ def expanded(text: str, views: Mapping[str, View], dialect: str) -> tuple[str, V
     if len(tables) > 1:
         raise QueryError(f"{named[0].name} is a view: it is asked by itself; put the join into the view")
     view, alias = named[0], tables[0].alias_or_name
-    inside = parse(view.sql)
+    if length + view.length > LONGEST:
+        raise QueryError(
+            f"the query and the view {view.name} have {length + view.length:,} characters together; "
+            f"at most {LONGEST:,} are read"
+        )
+    select, inside = select.copy(), view.select.copy()
     known = {name.casefold(): item.unalias() for name, item in zip(view.columns, inside.expressions, strict=True)}
     for item in select.expressions:
         inner = item.unalias()
@@ -76,14 +83,15 @@ def expanded(text: str, views: Mapping[str, View], dialect: str) -> tuple[str, V
     conditions = [part.args["where"].this for part in (inside, outer) if part.args.get("where") is not None]
     if conditions:
         outer.set("where", exp.Where(this=exp.and_(*conditions)))
-    return outer.sql(dialect="duckdb"), view
+    assert isinstance(outer, exp.Select)
+    return outer, view
 
 
 def with_bounds(policy: Policy, view: View) -> Policy:
     """The policy with the view's bounds on the tables that the view is made of."""
     if view.at_most is None:
         return policy
-    used = {table.name.casefold() for table in parse(view.sql).find_all(exp.Table)}
+    used = {table.name.casefold() for table in view.select.find_all(exp.Table)}
     tables = {
         name: table if table.public or name.casefold() not in used else replace(table, at_most=view.at_most)
         for name, table in policy.tables.items()

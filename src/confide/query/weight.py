@@ -8,7 +8,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.query import number as arithmetic
 from confide.query.comparison import joined
-from confide.query.composed import composed
+from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
 from confide.query.question import Arithmetic, Estimated, KeyColumn, Value, ValueColumn, Within
@@ -41,9 +41,9 @@ class Weights:
         self.scope = scope
         self._weights: list[Weight] = []
 
-    def value(self, node: exp.Expr) -> Value:
+    def value(self, node: exp.Expr, named: Named | None = None) -> Value:
         """Arithmetic on sums over the join."""
-        return composed(node, self.aggregate, self.scope)
+        return composed(node, self.aggregate, self.scope, named)
 
     def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
         match node:

@@ -16,7 +16,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
 from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
-from confide.query.parse import parse
+from confide.query.parse import Select
 from confide.query.question import all_values
 from confide.query.weight import Weight
 from confide.release.allocation import explicit_delta
@@ -83,31 +83,27 @@ def sampled(policy: Policy) -> str:
     return "laplace"
 
 
-def wants_join(sql: object, policy: Policy, mechanism: object, dialect: str) -> bool:
+def wants_join(select: Select, policy: Policy, mechanism: object) -> bool:
     """Whether a mechanism that is asked for bounds nothing beforehand: then the question is one over a join."""
-    if not isinstance(sql, str) or mechanism not in (*BY_ROW, *BY_UNIT):
+    if mechanism not in (*BY_ROW, *BY_UNIT):
         return False
-    return mechanism != "r2t" or (isinstance(policy.unit, KeyUnit) and private_tables(parse(sql, dialect), policy) > 1)
+    return mechanism != "r2t" or (isinstance(policy.unit, KeyUnit) and private_tables(select, policy) > 1)
 
 
 def join_instead(
-    holdings: Holdings, sql: object, dialect: str, mechanism: object, refusal: QueryError | None
+    holdings: Holdings, select: Select, dialect: str, mechanism: object, refusal: QueryError | None
 ) -> Conjunction:
     """The question as one over a join; if it is none, the refusal that it had without."""
     policy = holdings.policy
     if refusal is None:
-        return bind_conjunction(str(sql), policy, holdings.engine, dialect)
-    if not isinstance(sql, str) or mechanism not in ("auto", *BY_ROW, *BY_UNIT):
+        return bind_conjunction(select, policy, holdings.engine, dialect)
+    if mechanism not in ("auto", *BY_ROW, *BY_UNIT):
         raise refusal
-    try:
-        several = private_tables(parse(sql, dialect), policy) > 1 or mechanism in BY_UNIT
-    except QueryError:
-        raise refusal from None
-    if not several:
+    if private_tables(select, policy) <= 1 and mechanism not in BY_UNIT:
         raise refusal
     by_key = isinstance(policy.unit, KeyUnit)
     try:
-        question = bind_conjunction(sql, policy, holdings.engine, dialect)
+        question = bind_conjunction(select, policy, holdings.engine, dialect)
     except QueryError as other:
         raise (refusal if by_key and mechanism == "auto" else other) from None
     if by_key and mechanism == "auto":

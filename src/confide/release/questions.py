@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from confide.errors import ParameterError, QueryError
 from confide.query import Question, bind
 from confide.query.conjunction import Conjunction
+from confide.query.parse import parse
 from confide.query.view import View, expanded, with_bounds
 from confide.release.arguments import exact_bounds
 from confide.release.holdings import Holdings
@@ -22,41 +23,56 @@ class Questions:
     """Reads questions, and remembers them: what is planned is usually asked next, on the same public facts."""
 
     views: dict[str, View] = field(default_factory=dict)
-    _remembered: dict[tuple[str, str, str, str], Question] = field(default_factory=dict)
+    _remembered: dict[tuple[str, ...], Question] = field(default_factory=dict)
 
     def read(
         self, holdings: Holdings, sql: str, bounds: Bounds | None, dialect: str, mechanism: Mechanism
     ) -> Question | Conjunction:
         """A question whose bounds are known beforehand, else one over a join whose mechanism finds them."""
-        found = expanded(sql, self.views, dialect) if self.views and isinstance(sql, str) else None
-        policy = holdings.policy if found is None else with_bounds(holdings.policy, found[1])
+        limits, options = exact_bounds(bounds), _checked(mechanism)
+        key = _key(sql, dialect, limits, options)
+        remembered = self._remembered.get(key)
+        if remembered is not None and not self.views:
+            return remembered
+        select = parse(sql, dialect)
+        found = expanded(select, len(sql), self.views) if self.views else None
+        policy = holdings.policy
         if found is not None:
-            sql, dialect = found[0], "duckdb"
-        if mechanism == "sample":
-            mechanism = sampled(policy)
-        if wants_join(sql, holdings.policy, mechanism, dialect):
-            return join_instead(holdings, sql, dialect, mechanism, None)
+            select, policy = found[0], with_bounds(policy, found[1])
+        if options == "sample":
+            options = sampled(policy)
+        if wants_join(select, holdings.policy, options):
+            return join_instead(holdings, select, dialect, options, None)
         try:
-            if found is not None:
-                return bind(sql, policy, holdings.engine, exact_bounds(bounds), dialect, mechanism)
-            return self.read_bounded(holdings, sql, bounds, dialect, mechanism)
+            question = bind(select, policy, holdings.engine, limits, dialect, options)
         except QueryError as refusal:
-            return join_instead(holdings, sql, dialect, mechanism, refusal)
+            return join_instead(holdings, select, dialect, options, refusal)
+        return self._keep(key, question) if found is None else question
 
     def read_bounded(
         self, holdings: Holdings, sql: str, bounds: Bounds | None, dialect: str, mechanism: Mechanism = "auto"
     ) -> Question:
         """A question over the policy's own tables, whose bounds are known beforehand."""
-        if not isinstance(mechanism, str) and not isinstance(mechanism, Mapping):
-            raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
-        limits = exact_bounds(bounds)
-        if type(sql) is not str:
-            return bind(sql, holdings.policy, holdings.engine, limits, dialect, mechanism)
-        key = (sql, dialect, repr(sorted(limits.items())), mechanism if isinstance(mechanism, str) else repr(mechanism))
+        limits, options = exact_bounds(bounds), _checked(mechanism)
+        key = _key(sql, dialect, limits, options)
         question = self._remembered.get(key)
-        if question is None:
-            question = bind(sql, holdings.policy, holdings.engine, limits, dialect, mechanism)
-            if len(self._remembered) >= _MOST_REMEMBERED:
-                self._remembered.clear()  # other threads may be at it as well
-            self._remembered[key] = question
+        if question is not None:
+            return question
+        return self._keep(key, bind(sql, holdings.policy, holdings.engine, limits, dialect, options))
+
+    def _keep(self, key: tuple[str, ...], question: Question) -> Question:
+        if len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()  # other threads may be at it as well
+        self._remembered[key] = question
         return question
+
+
+def _checked(mechanism: object) -> Mechanism:
+    if not isinstance(mechanism, str | Mapping):
+        raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
+    return mechanism
+
+
+def _key(sql: object, dialect: object, bounds: object, mechanism: Mechanism) -> tuple[str, ...]:
+    named = mechanism if isinstance(mechanism, str) else repr(sorted(mechanism.items()))
+    return type(sql).__name__, sql if isinstance(sql, str) else "", str(dialect), repr(bounds), named

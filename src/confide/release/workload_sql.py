@@ -26,6 +26,7 @@ from confide.query.tree import (
     Either,
     Field,
     Known,
+    OneOf,
     Predicate,
     Reading,
     Scan,
@@ -201,10 +202,15 @@ def holds(predicate: Predicate, domain: Domain, places: dict[str, NDArray[np.int
             return np.asarray(_all_alike(holds(part, domain, places) for part in parts).all(axis=0))
         case Either(parts):
             return np.asarray(_all_alike(holds(part, domain, places) for part in parts).any(axis=0))
+        case OneOf(Reading() as reading, indices, negated):
+            each = [_compared("=", reading.field, index, domain) for index in indices]
+            listed = np.logical_or.reduce(each)[places[reading.field.name]]
+            return np.asarray(listed != negated)
         case Among(field, values):
             own = domain.attributes[domain.place_of(field.name)]
             assert not isinstance(own, Binned)
-            return np.array([value in values for value in own.values])[places[field.name]]
+            kept = frozenset(values)
+            return np.array([value in kept for value in own.values])[places[field.name]]
         case Known(subject, negated):
             name = _subject_names(subject)[0]
             own = domain.attributes[domain.place_of(name)]
