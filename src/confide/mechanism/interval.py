@@ -74,6 +74,14 @@ class Intervals:
         )
 
 
+def nearest_double(exact: Fraction | int) -> float:
+    """The double next to an exact number; infinite where there is none so large."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
 def _clipped(ends: Ends, low: float, high: float) -> Ends:
     if ends.dtype == np.int64 and any(
         bound not in (-math.inf, math.inf) and abs(bound) >= 2**63 for bound in (low, high)
@@ -90,9 +98,9 @@ def _affine(ends: Ends, unit: Fraction, offset: Fraction, outward: float) -> End
         error = (np.abs(ends) * float(unit) + abs(float(offset))) * 2.0**-51
         return np.where(np.isfinite(ends), scaled + math.copysign(1, outward) * error, ends)
     products = int(np.abs(ends).max(initial=0)) * unit.numerator
-    if offset == 0 and products < 2**53 and unit.denominator < 2**53:
+    if offset == 0 and max(products, unit.numerator, unit.denominator) < 2**53:
         return (ends * unit.numerator).astype(np.float64) / unit.denominator  # one division of exact doubles
-    exact = [float(unit * int(end) + offset) for end in ends.ravel()]
+    exact = [nearest_double(unit * int(end) + offset) for end in ends.ravel()]
     return np.array(exact, dtype=np.float64).reshape(ends.shape)
 
 

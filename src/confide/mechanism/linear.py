@@ -40,6 +40,7 @@ SMALLEST_CONVOLVED: Final = 1e-5  # rarer misses are left to Chernoff
 NUMERICAL: Final = 1e-8  # more than all rounding in a convolution of probabilities, its sum included
 CELLS_PER_SPREAD: Final = 300
 EXACT_SUPPORT: Final = 1 << 14
+FAR: Final = Fraction(1 << 200)  # a factor beyond which the squares of coefficients are kept out of doubles
 
 
 def combined_half_width(terms: Sequence[tuple[int | Fraction, Law]], confidence: Confidence) -> Fraction:
@@ -75,6 +76,11 @@ def _common_grain(first: Fraction, second: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _bounded(terms: Terms, miss: float) -> Fraction:
+    largest, smallest = (pick(coefficient for coefficient, _ in terms) for pick in (max, min))
+    if largest > smallest * FAR:
+        return _one_by_one(terms, miss)  # the small terms hardly count, and doubles do not hold both
+    if largest > FAR or smallest < 1 / FAR:
+        return largest * _bounded(tuple((coefficient / largest, law) for coefficient, law in terms), miss)
     widths = [_one_by_one(terms, miss), _chernoff(terms, miss)]
     if len(terms) <= MOST_CONVOLVED and miss >= SMALLEST_CONVOLVED:
         widths.append(_spread(terms, miss))

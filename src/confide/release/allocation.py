@@ -32,7 +32,7 @@ from confide.query.question import (
     Within,
     all_values,
 )
-from confide.release.evaluation import needed_confidences
+from confide.release.miss_rate import needed_confidences
 from confide.release.statistics import plan_statistic, plan_within, root
 
 # Weights beside a count's 1, found by balancing forecast widths on uniform data: a mean is moved mostly by its total, a

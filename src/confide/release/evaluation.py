@@ -2,19 +2,24 @@
 
 Every interval holds with the stated confidence for its own cell. A value made of several measures uses the joint law of
 their noise where there is one (linear combinations, ratios, means, spreads), and otherwise interval arithmetic on parts
-whose confidences add up to it (Bonferroni).
+whose miss rates add up to its own (Bonferroni), in proportion to how many noisy numbers each is made of.
+
+Noise has no bound, and all of this runs after a charge; so every step is total. Measured integers are cut at a size
+that none has, an end that passes the doubles is infinite, an estimate stays finite, and nothing raises.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, lcm
-from typing import Any
+from sys import float_info
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism import Assumes, Intervals, Measurement
+from confide.mechanism.interval import nearest_double
 from confide.mechanism.linear import combined_half_width
 from confide.mechanism.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.ratio import ratio_estimates, ratio_intervals
@@ -31,8 +36,18 @@ from confide.query.question import (
     Value,
     Within,
 )
+from confide.release.miss_rate import Shares
 
 Array = NDArray[Any]
+Linear = tuple[dict[int, Fraction], Fraction]
+"""Coefficients of measures, per index, and a constant."""
+
+LARGEST: Final = float_info.max
+HELD: Final = 1 << 400
+"""Measured integers are cut here. Totals are below 2¹²⁶ and their noise scales below 2²⁵⁰, so none is this large: a cut
+changes no interval, and squares of what is left are doubles.
+"""
+_DIGITS: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +70,18 @@ class Evaluator:
     measurements: Sequence[Measurement]
     statistics: Sequence[Estimate] = ()
     """Measured at the confidence that `needed_confidences` asks for."""
+    _linears: dict[int, Linear | None] = field(default_factory=dict, init=False, repr=False)
+    _shares: Shares = field(default_factory=Shares, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measurements", [_held(part) for part in self.measurements])
 
     def estimate(self, value: Value, confidence: float) -> Estimate:
+        """One column, with intervals that hold with the confidence. Total: it never raises, whatever was measured."""
+        with np.errstate(all="ignore"):
+            return self._estimate(value, confidence)
+
+    def _estimate(self, value: Value, confidence: float) -> Estimate:
         linear = self._linear(value)
         if linear is not None:
             return self._combination(*linear, confidence)
@@ -68,11 +93,11 @@ class Evaluator:
             case Spread():
                 return self._spread(value, confidence)
             case Rounded(inner, digits):
-                return _rounded(self.estimate(inner, confidence), digits)
+                return _rounded(self._estimate(inner, confidence), digits)
             case Within(inner, low, high):
-                return _within(self.estimate(inner, confidence), float(low), float(high))
+                return _within(self._estimate(inner, confidence), nearest_double(low), nearest_double(high))
             case Magnitude(inner):
-                return _magnitude(self.estimate(inner, confidence))
+                return _magnitude(self._estimate(inner, confidence))
             case Arithmetic():
                 ratio = self._ratio(value, confidence) if value.operation == "/" else None
                 return ratio or self._arithmetic(value, confidence)
@@ -80,8 +105,13 @@ class Evaluator:
 
     # --- linear combinations ------------------------------------------------------------------------------------------
 
-    def _linear(self, value: Value) -> tuple[dict[int, Fraction], Fraction] | None:
-        """Coefficients of measures (per index) and a constant, if the value is linear in the measures."""
+    def _linear(self, value: Value) -> Linear | None:
+        """The value as a linear combination of measures, if it is one."""
+        if id(value) not in self._linears:
+            self._linears[id(value)] = self._found_linear(value)
+        return self._linears[id(value)]
+
+    def _found_linear(self, value: Value) -> Linear | None:
         match value:
             case Measured(measure):
                 return {measure: self.measures[measure].grain}, Fraction(0)
@@ -109,10 +139,12 @@ class Evaluator:
         floor = self._floor(coefficients, constant)
         if scale == 1 and constant.denominator == 1 and half.denominator == 1:
             return _whole(total + int(constant), int(half), floor)
-        values = np.array([float(index * scale + constant) for index in total])
-        low = np.array([float((index - half) * scale + constant) for index in total])
-        high = np.array([float((index + half) * scale + constant) for index in total])
-        return _inside(values, np.maximum(low, floor), np.maximum(high, floor))
+        values, low, high = (
+            np.array([nearest_double((index + moved) * scale + constant) for index in total])
+            for moved in (0, -half, half)
+        )
+        least = -inf if floor is None else nearest_double(floor)
+        return _inside(values, np.maximum(low, least), np.maximum(high, least))
 
     def _single(self, measurement: Measurement, coefficient: Fraction, measure: Measure, confidence: float) -> Estimate:
         intervals = measurement.intervals(confidence)
@@ -126,14 +158,15 @@ class Evaluator:
         middle = Intervals(values, values, confidence).scaled(abs(coefficient)).low
         scaled = intervals.scaled(abs(coefficient))
         if coefficient < 0:
-            return Estimate(-middle, -scaled.high, -scaled.low)
-        return Estimate(middle, scaled.low, scaled.high)
+            return _inside(-middle, -scaled.high, -scaled.low)
+        return _inside(middle, scaled.low, scaled.high)
 
-    def _floor(self, coefficients: dict[int, Fraction], constant: Fraction) -> float:
+    def _floor(self, coefficients: dict[int, Fraction], constant: Fraction) -> Fraction | None:
+        """The least that a combination can be, if that is known."""
         floors = [self.measures[m].floor for m, c in coefficients.items()]
         if any(floor is None for floor in floors) or any(c < 0 for c in coefficients.values()):
-            return -inf
-        return float(sum((c * (self.measures[m].floor or 0) for m, c in coefficients.items()), constant))
+            return None
+        return sum((c * (self.measures[m].floor or 0) for m, c in coefficients.items()), constant)
 
     # --- means, spreads, ratios ---------------------------------------------------------------------------------------
 
@@ -201,38 +234,13 @@ class Evaluator:
     # --- interval arithmetic ------------------------------------------------------------------------------------------
 
     def _arithmetic(self, value: Arithmetic, confidence: float) -> Estimate:
-        """Both sides at half the miss rate each, so both hold together."""
-        shared = _shared(value, confidence)
-        left, right = self.estimate(value.left, shared), self.estimate(value.right, shared)
-        with np.errstate(all="ignore"):
-            a, b = (_floats(part) for part in (left, right))
-            middle, ends = _OPERATIONS[value.operation](a, b)
-        low = np.where(np.isnan(ends[0]), -inf, ends[0])
-        high = np.where(np.isnan(ends[1]), inf, ends[1])
+        """Both sides with a part of the miss rate each, so both hold together."""
+        first, second = self._shares.of(value, confidence)
+        left, right = self._estimate(value.left, first), self._estimate(value.right, second)
+        a, b = (_floats(part) for part in (left, right))
+        middle, (low, high) = _OPERATIONS[value.operation](a, b)
         assumes: Assumes = "density" if "density" in (left.assumes, right.assumes) else "always"
         return replace(_inside(middle, low, high), assumes=assumes)
-
-
-def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, float]:
-    """At which confidence each statistic is measured, so that every value made of it holds with `confidence`."""
-    needed: dict[int, float] = {}
-    pending = [(value, confidence) for value in values]
-    while pending:
-        value, level = pending.pop()
-        match value:
-            case Estimated(statistic):
-                needed[statistic] = max(needed.get(statistic, 0.0), level)
-            case Arithmetic(_, left, right):
-                shared = _shared(value, level)
-                pending += [(left, shared), (right, shared)]
-            case Within(inner) | Magnitude(inner) | Rounded(inner):
-                pending.append((inner, level))
-    return needed
-
-
-def _shared(value: Arithmetic, confidence: float) -> float:
-    """The confidence of both sides: half of the miss rate each, unless one of them is a constant."""
-    return confidence if isinstance(value.left, Number) or isinstance(value.right, Number) else (1 + confidence) / 2
 
 
 Parts = tuple[Array, Array, Array]
@@ -267,32 +275,60 @@ def _product(x: Array, y: Array) -> Array:
 _OPERATIONS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
 
 
+def doubles(numbers: Array) -> Array:
+    """Numbers as doubles; integers beyond them are infinite."""
+    if numbers.dtype != object:
+        return numbers.astype(float)
+    try:
+        return numbers.astype(float)
+    except OverflowError:
+        return np.array([nearest_double(Fraction(number)) for number in numbers])
+
+
 def _floats(part: Estimate) -> Parts:
-    return part.values.astype(float), part.low.astype(float), part.high.astype(float)
+    return doubles(part.values), doubles(part.low), doubles(part.high)
+
+
+def _held(measurement: Measurement) -> Measurement:
+    values = measurement.values
+    if values.dtype != object or not any(abs(value) > HELD for value in values.ravel()):
+        return measurement
+    return replace(measurement, values=np.minimum(np.maximum(values, -HELD), HELD))
 
 
 def _inside(values: Array, low: Array, high: Array) -> Estimate:
-    """The estimate, moved into its interval if arithmetic left it outside; the middle, or 0, where it is undefined."""
-    with np.errstate(all="ignore"):
-        defined = np.where(
-            np.isfinite(values), values, np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
-        )
-        return Estimate(np.minimum(np.maximum(defined, low), high), low, high)
+    """The estimate, moved into its interval if arithmetic left it outside; the middle, or 0, where it is undefined.
+
+    An end that is undefined is infinite. The inner end of what lies beyond all doubles is the largest of them.
+    """
+    low = np.minimum(np.where(np.isnan(low), -inf, low), LARGEST)
+    high = np.maximum(np.where(np.isnan(high), inf, high), -LARGEST)
+    bounded = np.isfinite(low) & np.isfinite(high)
+    defined = np.where(np.isfinite(values), values, np.where(bounded, low / 2 + high / 2, 0.0))
+    return Estimate(np.minimum(np.maximum(defined, low), high), low, high)
 
 
-def _whole(values: Array, half: int, floor: float) -> Estimate:
+def _whole(values: Array, half: int, floor: Fraction | None) -> Estimate:
     """Integers stay integers; what is below what is possible moves up to it."""
-    least = None if floor == -inf else int(floor)
+    least = None if floor is None else int(floor)
     parts = (values, values - half, values + half)
     middle, low, high = (part if least is None else np.maximum(part, least) for part in parts)
+    if any(abs(end) > LARGEST for end in (*low, *high)):
+        return _inside(doubles(middle), doubles(low), doubles(high))
     return Estimate(middle, low, high, whole=True)
 
 
 def _rounded(inner: Estimate, digits: int) -> Estimate:
     scale = 10.0**digits
     values, low, high = _floats(inner)
-    ends = np.floor(low * scale) / scale, np.ceil(high * scale) / scale
-    return Estimate(np.round(values, digits), *ends, empty=inner.empty, assumes=inner.assumes)
+
+    def cut(numbers: Array, rounded: Array) -> Array:
+        # A double beyond so many digits has none to round.
+        return np.where(np.abs(numbers) * scale < _DIGITS, rounded, numbers)
+
+    middle = cut(values, np.round(values, digits))
+    ends = cut(low, np.floor(low * scale) / scale), cut(high, np.ceil(high * scale) / scale)
+    return replace(_inside(middle, *ends), empty=inner.empty, assumes=inner.assumes)
 
 
 def _within(inner: Estimate, least: float, most: float) -> Estimate:
@@ -302,20 +338,18 @@ def _within(inner: Estimate, least: float, most: float) -> Estimate:
         for part, unknown in zip(_floats(inner), ((least + most) / 2, least, most), strict=True)
     )
     whole = (low == least) & (high == most)
-    return Estimate(
-        values, low, high, empty=whole if inner.empty is None else whole | inner.empty, assumes=inner.assumes
-    )
+    empty = whole if inner.empty is None else whole | inner.empty
+    return replace(_inside(values, low, high), empty=empty, assumes=inner.assumes)
 
 
 def _magnitude(inner: Estimate) -> Estimate:
     values, low, high = _floats(inner)
     least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
-    return Estimate(np.abs(values), least, np.maximum(np.abs(low), np.abs(high)), assumes=inner.assumes)
+    most = np.maximum(np.abs(low), np.abs(high))
+    return replace(_inside(np.abs(values), least, most), assumes=inner.assumes)
 
 
-def _linear_arithmetic(
-    operation: str, first: tuple[dict[int, Fraction], Fraction], second: tuple[dict[int, Fraction], Fraction]
-) -> tuple[dict[int, Fraction], Fraction] | None:
+def _linear_arithmetic(operation: str, first: Linear, second: Linear) -> Linear | None:
     (a, x), (b, y) = first, second
     match operation:
         case "+" | "-":

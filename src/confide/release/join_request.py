@@ -21,8 +21,8 @@ from confide.query.question import all_values
 from confide.query.weight import Weight
 from confide.release.allocation import explicit_delta
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
-from confide.release.evaluation import needed_confidences
 from confide.release.holdings import Holdings
+from confide.release.miss_rate import needed_confidences
 
 BY_ROW: Final = ("residual", "elastic")
 BY_UNIT: Final = ("truncate", "r2t")

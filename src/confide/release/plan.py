@@ -9,6 +9,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism import Measurement
+from confide.mechanism.interval import nearest_double
 from confide.policy import Policy
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget
@@ -17,7 +18,8 @@ from confide.query.question import Measured, Question, ValueColumn, all_values, 
 from confide.release import rendering
 from confide.release.allocation import Allocation, allocate
 from confide.release.cost import BudgetState, Cost
-from confide.release.evaluation import Estimate, Evaluator, needed_confidences
+from confide.release.evaluation import Estimate, Evaluator, doubles
+from confide.release.miss_rate import needed_confidences
 from confide.release.statistics import expect_statistic, plan_statistic
 
 _ASSUMED_ROWS = 1_000
@@ -122,16 +124,17 @@ class Forecast:
             if not isinstance(column, ValueColumn):
                 continue
             result = evaluator.estimate(column.value, self.confidence)
-            half = (float(result.high[0]) - float(result.low[0])) / 2
+            low, high = (float(doubles(ends)[0]) for ends in (result.low, result.high))
+            half = high / 2 - low / 2 if high > low else 0.0
             if isinstance(column.value, Measured):
                 # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
                 measure = question.measures[column.value.measure]
                 law = allocation.mechanisms[column.value.measure].law
-                half = float(law.half_width(self.confidence) * measure.grain)
+                half = nearest_double(law.half_width(self.confidence) * measure.grain)
             used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
             used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
             names = " + ".join(dict.fromkeys(used))
-            columns.append(PlannedColumn(column.name, half, float(result.values[0]), names, result.assumes))
+            columns.append(PlannedColumn(column.name, half, float(doubles(result.values)[0]), names, result.assumes))
         return tuple(columns), allocation
 
     def smallest_epsilon(self, within: Within) -> Fraction:

@@ -14,7 +14,7 @@ from confide.query.question import KeyColumn as KeyPlace
 from confide.query.question import ValueColumn as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key
 from confide.release.answer import KeyColumn, KeyType, ValueColumn
-from confide.release.evaluation import Estimate, Evaluator
+from confide.release.evaluation import Estimate, Evaluator, doubles
 
 _EPOCH = date(1970, 1, 1)
 _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
@@ -104,7 +104,7 @@ class Table:
                 rows.sort(key=lambda row: ranks[row], reverse=order.descending)
             else:
                 values = self.estimate(order.by).values
-                rows.sort(key=lambda row: float(values[row]), reverse=order.descending)
+                rows.sort(key=lambda row: values[row], reverse=order.descending)
         last = None if question.limit is None else question.offset + question.limit
         return rows[question.offset : last]
 
@@ -119,7 +119,7 @@ class Table:
                 if isinstance(left, KeyPlace):
                     return np.array([holds(_text(value), _text(right)) for value in self.keys[left.key]], dtype=bool)
                 assert not isinstance(right, str | bool)
-                first, second = self.estimate(left).values.astype(float), self.estimate(right).values.astype(float)
+                first, second = (doubles(self.estimate(side).values) for side in (left, right))
                 return np.broadcast_to(holds(first, second), (self.groups,))
 
 

@@ -1,0 +1,62 @@
+"""How the miss rate of a value is shared among the noisy numbers that it is made of, so that all hold together."""
+
+from collections.abc import Iterable
+
+from confide.query.question import Arithmetic, Estimated, Magnitude, Measured, Number, Rounded, Value, Within
+
+
+class Shares:
+    """How the miss rate of a value is shared between its two sides: by how many noisy numbers each is made of.
+
+    Halving it at every level would leave a long product confidences that no double tells from 1.
+    """
+
+    def __init__(self) -> None:
+        self._leaves: dict[int, tuple[int, bool]] = {}
+
+    def of(self, value: Arithmetic, confidence: float) -> tuple[float, float]:
+        left, right = self._count(value.left)[0], self._count(value.right)[0]
+        if not left or not right:
+            return confidence, confidence
+        if left == right:
+            return (1 + confidence) / 2, (1 + confidence) / 2
+        miss = 1 - confidence
+        return 1 - miss * left / (left + right), 1 - miss * right / (left + right)
+
+    def _count(self, value: Value) -> tuple[int, bool]:
+        """How many noisy numbers there are, and whether they are one linear combination, whose law is known."""
+        if id(value) not in self._leaves:
+            self._leaves[id(value)] = self._counted(value)
+        return self._leaves[id(value)]
+
+    def _counted(self, value: Value) -> tuple[int, bool]:
+        match value:
+            case Number():
+                return 0, True
+            case Measured():
+                return 1, True
+            case Arithmetic(operation, left, right):
+                (first, one), (second, two) = self._count(left), self._count(right)
+                alone = operation in "+-" or (operation == "*" and not first) or not second
+                return (min(1, first + second), True) if one and two and alone else (first + second, False)
+            case Within(inner) | Magnitude(inner) | Rounded(inner):
+                return self._count(inner)[0], False
+        return 1, False
+
+
+def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, float]:
+    """At which confidence each statistic is measured, so that every value made of it holds with `confidence`."""
+    needed: dict[int, float] = {}
+    shares = Shares()
+    pending = [(value, confidence) for value in values]
+    while pending:
+        value, level = pending.pop()
+        match value:
+            case Estimated(statistic):
+                needed[statistic] = max(needed.get(statistic, 0.0), level)
+            case Arithmetic(_, left, right):
+                first, second = shares.of(value, level)
+                pending += [(left, first), (right, second)]
+            case Within(inner) | Magnitude(inner) | Rounded(inner):
+                pending.append((inner, level))
+    return needed
