@@ -35,6 +35,7 @@ from confide.query.tree import (
     Join,
     Key,
     Known,
+    OneOf,
     PerUnit,
     Predicate,
     Reading,
@@ -328,6 +329,9 @@ class Reference:
                 return all(self.holds(part, row) for part in parts)
             case Either(parts):
                 return any(self.holds(part, row) for part in parts)
+            case OneOf(subject, indices, negated):
+                own = self.number(subject, row)
+                return own is not None and (own in indices) != negated
             case Compare(operation, left, right):
                 a, b = self.number(left, row), self.number(right, row)
                 return a is not None and b is not None and COMPARE[operation](a, b)

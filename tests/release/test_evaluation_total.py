@@ -1,4 +1,4 @@
-"""Arithmetic on released numbers is total: whatever noise came out, it ends in a finite estimate inside its interval."""
+"""Arithmetic on released numbers is total: whatever noise came out, a finite estimate lies inside its interval."""
 
 import json
 from fractions import Fraction
@@ -167,7 +167,7 @@ def test_a_long_product_keeps_confidences_that_can_be_told_from_one() -> None:
     ],
 )
 def test_what_no_double_holds_is_refused_from_the_text(shown: str) -> None:
-    with pytest.raises(QueryError, match="too large|smaller|too wide|too small|divides by zero"):
+    with pytest.raises(QueryError, match=r"too large|smaller|too wide|too small|divides by zero"):
         bind(f"SELECT {shown} AS a FROM person", POLICIES["row"], CATALOG)
 
 
