@@ -11,7 +11,7 @@
     │   ├── LedgerDamaged       truncated, tampered with, or not a ledger
     │   ├── LedgerRolledBack    older than its anchor
     │   ├── LedgerBusy          locked by somebody else for too long
-    │   └── LedgerFull          the disk is full; nothing was charged
+    │   └── LedgerFull          the disk is full
     └── EngineError         what was charged could not be answered; its text is constant
 
 Two kinds of text. Errors that come from public facts (the text of a query, the policy, a schema) say what was asked,
@@ -76,7 +76,13 @@ class BudgetError(ConfideError):
 
 
 class LedgerError(ConfideError):
-    """The ledger cannot be used."""
+    """The ledger cannot be used. The text says what was charged, if that is not nothing.
+
+    `unconfirmed`: whether it failed where nobody can tell if the charge was written. The same call again finds out, and
+    is charged once.
+    """
+
+    unconfirmed = False
 
 
 class LedgerMissing(LedgerError):  # noqa: N818
@@ -92,11 +98,11 @@ class LedgerRolledBack(LedgerError):  # noqa: N818
 
 
 class LedgerBusy(LedgerError):  # noqa: N818
-    """Another process held the ledger for too long. Nothing was charged."""
+    """Others held the ledger, or its server took no more connections, for too long."""
 
 
 class LedgerFull(LedgerError):  # noqa: N818
-    """The disk is full. Nothing was charged."""
+    """The disk, or the server of the ledger, has no room left."""
 
 
 class EngineError(ConfideError):

@@ -53,29 +53,26 @@ def test_a_server_that_dies_and_comes_back(own_postgres_server: PostgresServer, 
             with pytest.raises(LedgerError) as caught:
                 call()
             texts.add(str(caught.value))
-        (text,) = texts
-        assert "cannot be reached. No answer was given; ask again under the same key" in text
+        assert len(texts) == 2, texts  # what is said of a charge, and of all else
+        assert all("cannot be reached; check host, port" in text for text in texts)
+        assert any(text.endswith("Nothing was charged") for text in texts)
         server.start()
         ledger.charge(PART, "a question", "meanwhile")
         assert ledger.spent() == PureDP(3 * PART.epsilon)
         ledger.verify()
 
 
-def test_a_server_that_falls_silent(
-    own_postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(postgres_connection, "GRACE", 1.0)
-    monkeypatch.setattr(postgres_connection, "CONNECT", 2)
-    monkeypatch.setattr(PostgresConnection.__init__, "__defaults__", (1.0,))
+def test_a_server_that_falls_silent(own_postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """Each call ends with its time, not with the sum of all times that its parts have."""
     server = own_postgres_server
     with PostgresLedger.create(address(server, tmp_path), Budget.of(1), timeout=2) as ledger:
         ledger.charge(PART, "a question", "before")
         server.pause()
-        started = time.monotonic()
-        with pytest.raises(LedgerError, match="cannot be reached"):
-            ledger.charge(PART, "a question", "meanwhile")
-        with pytest.raises(LedgerError, match="cannot be reached"):
-            ledger.spent()
+        for call in (lambda: ledger.charge(PART, "a question", "meanwhile"), ledger.spent):
+            started = time.monotonic()
+            with pytest.raises(LedgerError, match="did not answer in time"):
+                call()
+            assert time.monotonic() - started < 2 + postgres_connection.GRACE + 1.5
         server.resume()
         ledger.charge(PART, "a question", "meanwhile")
 
@@ -83,9 +80,11 @@ def test_a_server_that_falls_silent(
             server.pause()
             return None, position
 
-        with pytest.raises(LedgerError, match="cannot be reached"):
+        started = time.monotonic()
+        with pytest.raises(LedgerError, match="did not answer in time") as caught:
             ledger._transactions.write(silenced)  # type: ignore[arg-type]
-        assert time.monotonic() - started < 30
+        assert caught.value.unconfirmed, "the commit was on its way"
+        assert time.monotonic() - started < 2 + postgres_connection.GRACE + 1.5
         server.resume()
         assert ledger.spent() == PureDP(2 * PART.epsilon)
 
@@ -102,7 +101,7 @@ def test_a_lock_held_for_ever(postgres_server: PostgresServer, postgres_database
     with PostgresLedger.create(place, Budget.of(1), timeout=0.3) as ledger:
         charge = ledger.charge(PART, "a question", "key")
         with locked(postgres_server, postgres_database):
-            with pytest.raises(LedgerBusy, match=r"in use by others for 0.3 s; nothing was charged"):
+            with pytest.raises(LedgerBusy, match=r"in use by others for 0.3 s. Nothing was charged"):
                 ledger.charge(PART, "a question", "another")
             # A paid key needs no lock, nor does looking.
             assert ledger.charge(PART, "a question", "key") == charge
@@ -194,7 +193,7 @@ def test_a_standby_that_did_not_write_is_no_commit(own_postgres_server: Postgres
         server.run(f"SELECT pg_cancel_backend({found[0][0]})")
         thread.join()
         assert [str(error) for error in errors] == [str(errors[0])]
-        assert "cannot be reached" in str(errors[0])
+        assert "did not wait until its standby had written the commit. It may have been charged" in str(errors[0])
 
 
 def test_a_server_that_does_not_force_its_log_to_disk(own_postgres_server: PostgresServer, tmp_path: Path) -> None:

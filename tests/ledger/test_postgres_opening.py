@@ -81,7 +81,7 @@ def test_who_is_not_let_in_is_told_why(world: World, tmp_path: Path) -> None:
     world.server.create_role(PASSWORD_ONLY, "s3cret")
     server, anchor = world.server, str(tmp_path / "a")
     cases = {
-        world.address(PASSWORD_ONLY, "wr0ng"): "the user or the password is wrong",
+        world.address(PASSWORD_ONLY, "wr0ng"): "refused the user or the password",
         world.address("nobody_here"): "no such user",
         server.url("no_such_database", schema="people", anchor=anchor): "no such database",
         world.address(host="/nowhere"): "cannot be reached",

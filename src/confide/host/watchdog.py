@@ -25,6 +25,7 @@ class Watchdog:
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=os.dup(descriptor))
         self._deadline = math.inf
+        self.cut = False
         self._closing = close_with(self, self._socket.close)
         _patrol.add(self)
 
@@ -39,6 +40,7 @@ class Watchdog:
 
     def look(self, now: float) -> None:
         if now > self._deadline:
+            self.cut = True
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -117,7 +117,7 @@ class Anchor:
         except OSError as error:
             raise LedgerError(
                 f"entry {mark.sequence} is in the ledger, but its anchor {self.path} cannot be written "
-                f"({error.strerror}): nothing was answered; ask again under the same key when that is mended"
+                f"({error.strerror}): mend that"
             ) from error
         sync(self._descriptor, f"the anchor {self.path}")
 

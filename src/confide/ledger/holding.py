@@ -1,9 +1,10 @@
 """What a ledger holds open: a connection and an anchor, used by one thread at a time, and not across a fork."""
 
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import finalize
 
 from confide.errors import LedgerError
-from confide.host.fork import keep_across_forks, leave_open
+from confide.host.fork import close_with, keep_across_forks, leave_open
 from confide.ledger.anchor import Anchor
 from confide.ledger.turn import Turns
 
@@ -21,7 +22,10 @@ class Holding(Generic[Held]):
     def __init__(self, name: str, timeout: float, connection: Held | None = None) -> None:
         self._turns = Turns(name, timeout)
         self._name = name
-        self._connection = connection
+        self._connection: Held | None = None
+        self._closing: finalize[..., Any] | None = None
+        if connection is not None:
+            self._keep(connection)
         self._anchor: Anchor | None = None
         self._closed = False
         keep_across_forks(self)
@@ -50,13 +54,19 @@ class Holding(Generic[Held]):
     def abandon(self) -> None:
         """On the far side of a fork: forget the connection without closing it, which could disturb its owner."""
         leave_open(self._connection)
-        self._connection = None
+        self._connection = self._closing = None
         if self._anchor is not None:
             self._anchor.close()
             self._anchor = None
         self._turns.forget()
 
+    def _keep(self, connection: Held) -> Held:
+        """Hold a connection; if nobody closes it, it is closed when nobody holds the ledger any more."""
+        self._connection = connection
+        self._closing = close_with(self, connection.close)
+        return connection
+
     def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        closing, self._connection, self._closing = self._closing, None, None
+        if closing is not None:
+            closing()

@@ -12,6 +12,7 @@ from confide.ledger import booking, storage
 from confide.ledger.anchor import Mark
 from confide.ledger.booking import Position, Request
 from confide.ledger.chain import ORIGIN, Body, Entry, Head
+from confide.ledger.effect import MAYBE, NOTHING, STANDS, Saying
 from confide.ledger.soundness import Opened
 from confide.ledger.storage import Connection
 from confide.ledger.terms import LONGEST_NAME, Terms, require_text
@@ -105,9 +106,10 @@ class KeptLedger(ABC):
             return booking.receipt(body, self.identity), after
 
         # A key that was paid for needs no lock: who asks again does not wait for those who ask anew.
-        paid = None if self._unpaid == key else self._transactions.read(look)
-        self._unpaid = None
-        return paid or self._transactions.write(work)
+        with Saying(NOTHING, MAYBE):
+            paid = None if self._unpaid == key else self._transactions.read(look)
+            self._unpaid = None
+            return paid or self._transactions.write(work)
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         booking.require_answer(answer)
@@ -132,9 +134,10 @@ class KeptLedger(ABC):
             storage.set_charge(connection, sequence, key, after.sequence)
             return answer, after
 
-        kept = None if self._unanswered == sequence else self._transactions.read(look)
-        self._unanswered = None
-        return self._transactions.write(work) if kept is None else kept
+        with Saying(STANDS, STANDS):
+            kept = None if self._unanswered == sequence else self._transactions.read(look)
+            self._unanswered = None
+            return self._transactions.write(work) if kept is None else kept
 
     def answer(self, key: str) -> bytes | None:
         require_text(key, "the key of a charge", booking.LONGEST_KEY)
@@ -192,7 +195,8 @@ class KeptLedger(ABC):
             terms = self._terms_at(connection, position).amended(budget, caps)
             return None, storage.append(connection, position, booking.amendment(position, terms))
 
-        self._transactions.write(work)
+        with Saying("The terms were not changed", "The terms may have been changed: look before you try again"):
+            self._transactions.write(work)
 
     def close(self) -> None:
         self._transactions.close()

@@ -193,7 +193,7 @@ def _create(place: PostgresPlace, terms: Terms) -> bool:
         return False
     _make_anchor(place)  # before the ledger: a place without one is no place for it
     with _connected(place) as connection:
-        connection.begin(write=True, wait=TIMEOUT)
+        connection.begin(write=True)
         postgres_schema.require_server(connection, place)
         made = postgres_schema.create(connection, place, terms)
         connection.commit()
@@ -202,7 +202,7 @@ def _create(place: PostgresPlace, terms: Terms) -> bool:
 
 def _vouch(place: PostgresPlace) -> bool:
     with _connected(place) as connection:
-        connection.begin(write=True, wait=TIMEOUT)
+        connection.begin(write=True)
         moved = postgres_schema.vouch(connection)
         connection.commit()
         return moved

@@ -1,33 +1,39 @@
 """A connection to the database of a ledger: durable commits, one schema, and an end to every wait.
 
 The server bounds how long a statement runs, waits for a lock, or leaves a transaction idle. A server that is there and
-says nothing, or a network that swallows packets, is ended by a watchdog on this side.
+says nothing, or a network that swallows packets, is ended by a watchdog on this side. A call has one deadline for
+all of it: names that are looked up, addresses that are tried, locks that are waited for.
 """
 
 import contextlib
+import logging
 import math
-import os
-import socket
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import LedgerError
+from confide.host.fork import sever
+from confide.host.patience import within
+from confide.host.watchdog import Watchdog
 from confide.ledger.postgres_address import PostgresPlace
-from confide.ledger.postgres_driver import driver, lost, refused
+from confide.ledger.postgres_driver import driver, refused, silent, unreplicated
 from confide.ledger.storage import Cursor
 
 if TYPE_CHECKING:
     import psycopg
 
 COMMIT = "on"  # whatever the server, the database or the role have as their default
-CONNECT = 10  # seconds to make a connection
-STATEMENT = 60.0  # seconds for one statement: an answer may be large
-IDLE = 30.0  # seconds that a transaction may hold its lock while its client says nothing
-GRACE = 5.0  # seconds more until the watchdog ends a connection whose server kept none of these
+CONNECT = 10.0  # seconds to make a connection, whatever number of addresses there are to try
+STATEMENT = 60.0  # seconds for one statement that has no deadline, or brings a stored answer
+IDLE = 5.0  # seconds that a transaction may hold its lock while its client says nothing: others wait for longer
+GRACE = 1.0  # seconds more until the watchdog ends a connection whose server kept none of these
+BYTES = 2**20  # of an answer that is stored, for which a second more is given
 
 _IDLE = 0  # libpq's word for a connection that is in no transaction
+
+# What the driver warns of would go to standard error, which is the analyst's.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class _Nothing:
@@ -53,22 +59,27 @@ class PostgresConnection:
     what inserts rows travels with the commit.
     """
 
-    def __init__(self, place: PostgresPlace, statement: float = STATEMENT) -> None:
+    def __init__(self, place: PostgresPlace, deadline: float | None = None) -> None:
         self._place = place
-        self._statement = statement
-        self._warned = False
+        self._deadline: float | None = None
         self._opening = ""
         self._inserts: list[tuple[str, Sequence[Any]]] = []
-        self._connection = _connect(place)
+        self._connection = _connect(place, CONNECT if deadline is None else deadline - time.monotonic())
         self._watchdog = Watchdog(self._connection.fileno())
-        self._connection.add_notice_handler(self._note)
+        self._warnings = _Warnings()
+        self._connection.add_notice_handler(self._warnings.note)
 
-    def begin(self, *, write: bool, wait: float = 0.0) -> None:
-        """Begin a transaction. A writer sees what was committed before each of its statements, a reader one state."""
+    def begin(self, *, write: bool, deadline: float | None = None) -> None:
+        """Begin a transaction. A writer sees what was committed before each of its statements, a reader one state.
+
+        What it does must be done by the deadline, on the monotonic clock; without one, each statement has its time.
+        """
+        self._deadline = deadline
+        wait = CONNECT if deadline is None else deadline - time.monotonic()
         quoted = self._place.schema.replace('"', '""')
         settings = {
             "synchronous_commit": COMMIT,
-            "statement_timeout": f"'{math.ceil(1000 * self._statement)}ms'",
+            "statement_timeout": f"'{math.ceil(1000 * STATEMENT)}ms'",
             "lock_timeout": f"'{max(1, math.ceil(1000 * wait))}ms'",
             "idle_in_transaction_session_timeout": f"'{math.ceil(1000 * IDLE)}ms'",
             "search_path": f'"{quoted}", pg_temp',  # temporary tables last: by default they would hide ours
@@ -88,7 +99,7 @@ class PostgresConnection:
         """The rows of several statements without parameters, in one journey."""
         self._flush()
         opening, self._opening = self._opening, ""
-        with self._watching():
+        with self._watched():
             done = self._connection.execute("; ".join(filter(None, (opening, *statements))))
             rows = [done.fetchall()] if done.description else []
             while done.nextset():
@@ -102,14 +113,15 @@ class PostgresConnection:
 
     def commit(self) -> None:
         """Make the transaction durable, or raise: then nobody knows whether it is."""
-        self._warned = False
+        self._warnings.seen = False
+        size = sum(len(value) for _, values in self._inserts for value in values if isinstance(value, bytes))
         # A pipeline only here: after one, the server does not count how long the transaction is idle.
-        with self._watching(), self._connection.pipeline():
+        with self._watched(size / BYTES), self._connection.pipeline():
             self._flush()
             done = self._connection.execute("COMMIT")
-        if done.statusmessage != "COMMIT" or self._warned:
+        if done.statusmessage != "COMMIT" or self._warnings.seen:
             # A warning says that a wait for a synchronous standby was cut short.
-            raise lost(self._place.name)
+            raise unreplicated(self._place.name)
 
     def rollback(self) -> None:
         """End the transaction, if there is one; a connection that cannot even do that is closed."""
@@ -128,7 +140,7 @@ class PostgresConnection:
 
     def _send(self, statement: str, parameters: Sequence[Any] = ()) -> "psycopg.Cursor[Any]":
         opening, self._opening = self._opening, ""
-        with self._watching():
+        with self._watched(STATEMENT if " answer " in statement else 0.0):
             if opening:
                 self._connection.execute(opening)
             if parameters:
@@ -136,55 +148,46 @@ class PostgresConnection:
             # Without parameters the driver reads nothing into the text, which may name a schema.
             return self._connection.execute(statement)
 
-    def _watching(self) -> contextlib.AbstractContextManager[None]:
-        return self._watchdog.watching(self._statement + GRACE)
+    def _watched(self, more: float = 0.0) -> contextlib.AbstractContextManager[None]:
+        """Until the deadline, and so many seconds more for something large."""
+        deadline = self._deadline if self._deadline is not None else time.monotonic() + STATEMENT
+        return self._watchdog.until(deadline + more + GRACE)
 
     @property
     def closed(self) -> bool:
         return bool(self._connection.closed)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the server did not answer in time."""
+        return self._watchdog.cut
+
+    def abandon(self) -> None:
+        """In the child of a fork: both sockets are the parent's."""
+        if not self.closed:
+            sever(self._connection.fileno())
+            sever(self._watchdog.descriptor)
 
     def close(self) -> None:
         self._watchdog.close()
         with contextlib.suppress(driver().Error):
             self._connection.close()
 
-    def _note(self, notice: "psycopg.errors.Diagnostic") -> None:
-        self._warned = self._warned or notice.severity_nonlocalized == "WARNING"
+
+class _Warnings:
+    """Whether the server warned of anything. Apart from the connection, which would hold itself by it."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def note(self, notice: "psycopg.errors.Diagnostic") -> None:
+        self.seen = self.seen or notice.severity_nonlocalized == "WARNING"
 
 
-class Watchdog:
-    """Cuts a connection whose server did not answer in time; the one who waits for it then gets an error."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=os.dup(descriptor))
-        self._deadline = math.inf
-        self._ended = threading.Event()
-        threading.Thread(target=self._watch, name="confide ledger watchdog", daemon=True).start()
-
-    @contextlib.contextmanager
-    def watching(self, seconds: float) -> Iterator[None]:
-        before, self._deadline = self._deadline, min(self._deadline, time.monotonic() + seconds)
-        try:
-            yield
-        finally:
-            self._deadline = before
-
-    def _watch(self) -> None:
-        while not self._ended.wait(0.5):
-            if time.monotonic() > self._deadline:
-                with contextlib.suppress(OSError):
-                    self._socket.shutdown(socket.SHUT_RDWR)
-                return
-
-    def close(self) -> None:
-        self._ended.set()
-        self._socket.close()
-
-
-def _connect(place: PostgresPlace) -> "psycopg.Connection[Any]":
+def _connect(place: PostgresPlace, seconds: float) -> "psycopg.Connection[Any]":
     errors = driver()
     fixed = {
-        "connect_timeout": str(CONNECT),
+        "connect_timeout": f"{max(2, math.ceil(seconds))}",
         "application_name": "confide ledger",
         "keepalives_idle": "5",
         "keepalives_interval": "5",
@@ -192,11 +195,17 @@ def _connect(place: PostgresPlace) -> "psycopg.Connection[Any]":
         "tcp_user_timeout": "20000",
     }
     parameters = {**fixed, **place.parameters, "client_encoding": "utf8"}
-    try:
+
+    def connect() -> "psycopg.Connection[Any]":
         # Prepared statements would not survive a pooler that changes servers between transactions.
         made: psycopg.Connection[Any] = driver().connect(**parameters, autocommit=True, prepare_threshold=None)
+        return made
+
+    try:
+        return within(seconds, connect, errors.Connection.close)
+    except TimeoutError as error:
+        raise silent(place.name) from error
     except errors.OperationalError as error:
         raise refused(error, place.name) from error
     except errors.Error as error:
         raise LedgerError(f"the ledger {place.name} cannot be opened: an option of its address is not known") from error
-    return made

@@ -8,7 +8,7 @@ moves the anchor; only then does anybody hear of it.
 import time
 from collections.abc import Callable
 
-from confide.errors import LedgerBusy, LedgerDamaged
+from confide.errors import LedgerDamaged, LedgerError
 from confide.ledger import postgres_schema
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
@@ -16,7 +16,7 @@ from confide.ledger.holding import Holding
 from confide.ledger.keeping import Reading, Result, Writing
 from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.postgres_connection import PostgresConnection
-from confide.ledger.postgres_driver import driver, is_busy, lost, translated
+from confide.ledger.postgres_driver import driver, is_busy, is_gone, silent, translated
 from confide.ledger.soundness import UNREADABLE, require_mark, require_not_behind
 
 
@@ -28,6 +28,7 @@ class PostgresTransactions(Holding[PostgresConnection]):
     ) -> None:
         self._place = place
         self._identity = identity
+        self._sent = False  # whether a commit is under way, or done
         super().__init__(place.name, timeout, connection)
 
     def write(self, work: Writing[Result]) -> Result:
@@ -37,6 +38,7 @@ class PostgresTransactions(Holding[PostgresConnection]):
             mark = anchor.read()
             connection, position = self._begin(mark, deadline, write=True)
             result, after = work(connection, position)
+            self._sent = True
             connection.commit()
             self._move(anchor, mark, after, deadline)
             return (result,)
@@ -64,21 +66,35 @@ class PostgresTransactions(Holding[PostgresConnection]):
 
         self._run(attempt)
 
+    def abandon(self) -> None:
+        if self._connection is not None:
+            self._connection.abandon()
+        super().abandon()
+
     def _run(self, attempt: Callable[[Anchor, float], tuple[Result]]) -> Result:
         psycopg = driver()
 
         def tried(deadline: float) -> tuple[Result] | None:
             self.require_open()
-            if self._anchor is None:
-                self._anchor = Anchor(self._place.anchor)
+            self._sent = False
             try:
+                if self._anchor is None:
+                    self._anchor = Anchor(self._place.anchor)
                 return attempt(self._anchor, deadline)
             except psycopg.Error as error:
                 if is_busy(error):
                     return None
-                raise translated(error, self._place.name) from error
-            except LedgerBusy:
-                return None
+                cut = self._connection is not None and self._connection.cut
+                failure = silent(self._place.name) if cut else translated(error, self._place.name)
+                failure.unconfirmed = self._sent and is_gone(error)
+                raise failure from error
+            except LedgerError as error:
+                error.unconfirmed = self._sent
+                raise
+            except OSError as error:
+                failure = LedgerError(f"the anchor {self._place.anchor} cannot be used: {error.strerror}")
+                failure.unconfirmed = self._sent
+                raise failure from error
             except UNREADABLE as error:
                 raise LedgerDamaged(f"the ledger {self._place.name} is not as it should be") from error
             finally:
@@ -99,7 +115,7 @@ class PostgresTransactions(Holding[PostgresConnection]):
                     raise
                 # It died while it was idle: nothing was under way.
                 self._drop()
-        connection = self._connection = PostgresConnection(self._place)
+        connection = self._keep(PostgresConnection(self._place, deadline))
         position = self._start(connection, mark, deadline, write=write)
         postgres_schema.require_server(connection, self._place)
         if mark is not None:
@@ -107,7 +123,7 @@ class PostgresTransactions(Holding[PostgresConnection]):
         return connection, position
 
     def _start(self, connection: PostgresConnection, mark: Mark | None, deadline: float, *, write: bool) -> Position:
-        connection.begin(write=write, wait=deadline - time.monotonic())
+        connection.begin(write=write, deadline=deadline)
         identity, position = postgres_schema.start(connection, self._place, lock=write)
         if identity != self._identity:
             raise LedgerDamaged(f"the ledger {self._place.name} was replaced while it was in use: open it again")
@@ -125,5 +141,5 @@ class PostgresTransactions(Holding[PostgresConnection]):
                     anchor.write(Mark(self._identity, position.sequence, position.hash.hex()))
                     return
             if time.monotonic() > deadline:
-                raise lost(self._place.name)  # as good as: it may stand in the ledger, and nobody was told
+                raise LedgerError(f"the anchor {anchor.path} was in use by others for too long")
             time.sleep(0.001)

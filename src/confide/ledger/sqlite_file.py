@@ -80,20 +80,18 @@ def translated(error: sqlite3.Error, path: Path) -> LedgerError:
     if code in _FSYNC:
         end_process(f"the ledger {path} could not be forced to disk")
     if is_busy(error):
-        return LedgerBusy(f"the ledger {path} is locked by another program; nothing was charged")
+        return LedgerBusy(f"the ledger {path} is locked by another program")
     if code in _FULL:
-        return LedgerFull(
-            f"the disk that holds the ledger {path} is full; nothing was charged. Make room, then ask again"
-        )
+        return LedgerFull(f"the disk that holds the ledger {path} is full: make room, then ask again")
     if code & 0xFF in _DENIED:
         return LedgerError(
-            f"the ledger {path} cannot be opened for writing; nothing was charged. "
-            "Its file, its folder and its anchor must be writable by this user"
+            f"the ledger {path} cannot be opened for writing: its file, its folder and its anchor must be writable by "
+            "this user"
         )
     if code & 0xFF == sqlite3.SQLITE_IOERR:
-        return LedgerError(f"the disk that holds the ledger {path} fails ({_name(error)}); nothing was charged")
+        return LedgerError(f"the disk that holds the ledger {path} fails ({_name(error)})")
     if code & 0xFF == sqlite3.SQLITE_NOMEM:
-        return LedgerError(f"there is not enough memory to use the ledger {path}; nothing was charged")
+        return LedgerError(f"there is not enough memory to use the ledger {path}")
     return LedgerDamaged(f"the ledger {path} is damaged or is not a ledger ({_name(error)})")
 
 

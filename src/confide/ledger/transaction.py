@@ -9,7 +9,7 @@ next user mends.
 import sqlite3
 from collections.abc import Callable
 
-from confide.errors import LedgerDamaged
+from confide.errors import LedgerDamaged, LedgerError, LedgerFull
 from confide.ledger import sqlite_file, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
@@ -31,6 +31,7 @@ class Transactions(Holding[sqlite3.Connection]):
         self._identity = identity
         self._inode = place.inode()
         self._commits = _COMMITS
+        self._sent = False  # whether a commit is under way, or done
         super().__init__(place.name, timeout)
 
     def catch_up(self) -> None:
@@ -49,6 +50,7 @@ class Transactions(Holding[sqlite3.Connection]):
                 try:
                     before = self._position(connection, mark)
                     result, after = work(connection, before)
+                    self._sent = True
                     connection.execute("COMMIT")
                 finally:
                     if connection.in_transaction:
@@ -87,16 +89,29 @@ class Transactions(Holding[sqlite3.Connection]):
 
     def _run(self, attempt: Callable[[sqlite3.Connection, Anchor], tuple[Result] | None]) -> Result:
         def tried(deadline: float) -> tuple[Result] | None:
+            self._sent = False
             try:
                 return attempt(*self._connect())
             except sqlite3.Error as error:
-                if not sqlite_file.is_busy(error):
-                    raise sqlite_file.translated(error, self._place.path) from error
-                return None
+                if sqlite_file.is_busy(error) and not self._sent:
+                    return None
+                failure = sqlite_file.translated(error, self._place.path)
+                # A commit for which there was no room is not there; one that failed otherwise may be, after a crash.
+                raise self._judged(failure, self._sent and not isinstance(failure, LedgerFull)) from error
+            except LedgerError as error:
+                raise self._judged(error, self._sent) from error.__cause__
+            except OSError as error:
+                failure = LedgerError(f"the files of the ledger {self._place.path} cannot be used: {error.strerror}")
+                raise self._judged(failure, self._sent) from error
             except UNREADABLE as error:
                 raise LedgerDamaged(f"the ledger {self._place.path} is not as it should be") from error
 
         return self._turns.take(tried)
+
+    @staticmethod
+    def _judged(error: LedgerError, unconfirmed: bool) -> LedgerError:
+        error.unconfirmed = unconfirmed
+        return error
 
     def _connect(self) -> tuple[sqlite3.Connection, Anchor]:
         self.require_open()
@@ -104,9 +119,7 @@ class Transactions(Holding[sqlite3.Connection]):
             raise LedgerDamaged(f"the ledger {self._place.path} was replaced while it was in use: open it again")
         if self._anchor is None:
             self._anchor = Anchor(self._place.anchor)
-        if self._connection is None:
-            self._connection = sqlite_file.connect(self._place.path)
-        return self._connection, self._anchor
+        return self._connection or self._keep(sqlite_file.connect(self._place.path)), self._anchor
 
     def _fold_log(self, connection: sqlite3.Connection) -> None:
         """Move a long log into the ledger, under the writers' lock. It is a matter of size only: failing is no loss.

@@ -8,6 +8,8 @@ from typing import TypeVar
 from confide.errors import LedgerBusy
 from confide.ledger.interrupt import InterruptsDeferred
 
+_LONG = 0.1  # seconds until a server that takes no more connections is asked again
+
 Result = TypeVar("Result")
 
 
@@ -22,26 +24,28 @@ class Turns:
     def take(self, attempt: Callable[[float], tuple[Result] | None]) -> Result:
         """Try until `attempt` gives a result instead of None, which says that others are at it, or the time is up.
 
-        An attempt is told the moment, on the monotonic clock, at which the time is up.
+        An attempt is told the moment, on the monotonic clock, at which the time is up. What stops it for another reason
+        that may pass, it raises as `LedgerBusy`; if it does not pass, that is what is said.
         """
         deadline = time.monotonic() + self._timeout
         pause = 0.0002
+        reason: LedgerBusy | None = None
         while True:
             with InterruptsDeferred():
                 if self._mutex.acquire(timeout=0.05):
                     try:
+                        reason = None
                         result = attempt(deadline)
                         if result is not None:
                             return result[0]
+                    except LedgerBusy as error:
+                        reason, pause = error, _LONG
                     finally:
                         self._mutex.release()
             if time.monotonic() >= deadline:
-                raise LedgerBusy(
-                    f"the ledger {self._name} was in use by others for {self._timeout:g} s; nothing was charged. "
-                    "Ask again under the same key"
-                )
+                raise reason or LedgerBusy(f"the ledger {self._name} was in use by others for {self._timeout:g} s")
             time.sleep(pause)
-            pause = min(2 * pause, 0.005)
+            pause = min(2 * pause, 0.005) if reason is None else _LONG
 
     def hold(self) -> None:
         self._mutex.acquire()
