@@ -49,7 +49,7 @@ def test_every_command_works_and_shows_no_password(run: Run, shared: Path, tmp_p
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("s3cret", "wr0ng", "the user or the password is wrong"),
+        ("s3cret", "wr0ng", "refused the user or the password"),
         ("schema=people", "schema=", "names no schema"),
         ("schema=people", "schema=others", "there is no ledger at"),
         ("host=/tmp", "host=/nowhere", "cannot be reached"),
