@@ -3,6 +3,7 @@
     ConfideError
     ├── PolicyError         the policy is wrong; carries every problem found, each with its line
     ├── ParameterError      an argument of a call is wrong (ε, confidence, within, ...)
+    │   └── EpsilonTooSmall     its noise, or a shift that hides it, would pass what exact arithmetic holds
     ├── QueryError          the SQL is refused, from its text and the policy alone
     ├── SourceError         a data file or frame cannot be used, told from its name and schema alone
     ├── BudgetError         the budget does not hold what was asked; nothing was charged
@@ -61,6 +62,10 @@ class PolicyError(ConfideError):
 
 class ParameterError(ConfideError):
     """An argument of a call is wrong."""
+
+
+class EpsilonTooSmall(ParameterError):  # noqa: N818
+    """ε, or the part of it that one measurement gets, is too small for exact arithmetic. Nothing was charged."""
 
 
 class QueryError(ConfideError):

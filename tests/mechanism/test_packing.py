@@ -4,6 +4,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from confide.mechanism.curved import UncertifiedError
@@ -136,3 +138,57 @@ def test_one_entity_twice_in_a_set_counts_once():
 def test_weights_are_checked():
     with pytest.raises(ValueError, match="not negative"):
         Packing(np.array([[0, 1]]), np.array([-1]))
+
+
+@st.composite
+def _large(draw):
+    """Few sets of few entities with weights of every magnitude up to the largest that a contribution may have."""
+    width = draw(st.sampled_from([2, 3]))
+    sets = draw(st.integers(1, 60))
+    seed, bits = draw(st.integers(0, 2**31)), draw(st.integers(1, 58))
+    random = np.random.default_rng(seed)
+    return Packing(random.integers(0, 9, (sets, width)), random.integers(0, 2**bits, sets, endpoint=True))
+
+
+@settings(deadline=None)
+@given(_large())
+def test_totals_beyond_64_bits_are_exact(packing):
+    """Against Python's integers: contributions, the total, and the optimum where nothing binds."""
+    members = [set(row) for row in packing.entities.tolist()]
+    weights = packing.weights.tolist()
+    found = packing.contributions().tolist()
+    assert found == [
+        sum(weight for weight, own in zip(weights, members, strict=True) if entity in own)
+        for entity in range(len(found))
+    ]
+    assert packing.total == sum(weights)
+    assert packing.within(max(found, default=1)) == sum(weights)
+
+
+@settings(deadline=None, max_examples=40)
+@given(_large(), st.integers(0, 58))
+def test_large_weights_keep_the_sensitivity(packing, bits):
+    most = 2**bits
+    whole = packing.within(most)
+    for entity in range(3):
+        kept = ~(packing.entities == entity).any(axis=1)
+        rest = Packing(packing.entities[kept], packing.weights[kept]).within(most)
+        assert 0 <= whole - rest + slack(most) <= sensitivity(most, packing.entities.shape[1]) + slack(most)
+    assert whole <= packing.total
+
+
+def test_the_neighbour_of_a_wrapped_total_was_far_away():
+    """Fifteen sets of 2^60 are 15·2^60, which 64 bits take for a number below 0, and sixteen are taken for none."""
+    entities = np.arange(32).reshape(16, 2)
+    packing = Packing(entities, np.full(16, 2**60))
+    assert packing.within(2**61) == 2**64
+    assert Packing(entities[:-1], np.full(15, 2**60)).within(2**61) == 15 * 2**60
+    triples = Packing(np.arange(48).reshape(16, 3), np.full(16, 2**60))
+    assert triples.within(2**61) == 2**64
+
+
+def test_entities_that_no_set_names_have_kinds_too():
+    """The last node of a graph may be in no triangle."""
+    packing = Packing(np.array([[0, 1, 2]]), np.array([1]), np.arange(9))
+    assert packing.contributions().tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    assert packing.totals((1, 4)) == [1, 1]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from confide.query.grid import FloatingGrid
 from confide.query.grouping import key_size
 from confide.query.hypergraph import Places, hypergraph_of
 from confide.query.tree import Always, Both, Bound, Cell, DeclaredKey, Field, Key, Known, Scan, Summary
-
-LARGEST: Final = 2**60  # what one unit adds is cut there: no bound that anybody states is larger
+from confide.query.weight import MOST_ADDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class SharesInquiry:
 
     question: Conjunction
     weight: int
-    largest: int = LARGEST
+    largest: int = MOST_ADDED
 
     def read(self, statements: Statements) -> tuple[Shares, ...]:
         question, owners = self.question, distinct_owners(self.question)
@@ -143,11 +142,11 @@ class SharesInquiry:
         keys = [f"k{place}" for place in range(len(question.keys))]
         grouped = ", ".join([*keys, *(alias for alias, _ in units)])
         added = "COUNT(w)" if chosen.number is None else "COALESCE(SUM(w), 0)"
-        total = cast(f"LEAST({added}, {min(self.largest, LARGEST)})", "BIGINT")
+        total = cast(f"LEAST({added}, {min(self.largest, MOST_ADDED)})", "BIGINT")
         sums = f"SELECT {grouped}, {total} AS w FROM ({kept}) AS r GROUP BY {grouped}"
         if len(owners) > 1:
             return _arranged(statements.columns(_numbered(sums, keys, len(owners))), question, len(owners))
-        grid = FloatingGrid(0, min(self.largest, LARGEST), 0, 0)
+        grid = FloatingGrid(0, min(self.largest, MOST_ADDED), 0, 0)
         named = "".join(f"{key}, " for key in keys)
         points = gridded_rows(f"SELECT {named}w AS x FROM ({sums}) AS s", keys, grid)
         counted = ", ".join(["COUNT(*) AS n", *sum_columns(grid)])

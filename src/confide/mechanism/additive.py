@@ -3,16 +3,14 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
 from confide.errors import ParameterError
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
+from confide.mechanism.limits import LARGEST_SCALE, keep_scale
 from confide.mechanism.measurement import AnyIntegers, Measurement, added
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sampler import draw
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
-
-LARGEST_SCALE: Final = 2**190  # sums stay below 2^126; noise far beyond that says that the budget is a mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,7 @@ def laplace(sensitivity: int, epsilon: Fraction) -> Additive:
     _require("epsilon", epsilon)
     if sensitivity == 0:
         return exact()
-    scale = Fraction(sensitivity) / Fraction(epsilon)
-    if scale > LARGEST_SCALE:
-        raise ParameterError(f"epsilon is too small: its noise would exceed 2^{LARGEST_SCALE.bit_length() - 1}")
+    scale = keep_scale(Fraction(sensitivity) / Fraction(epsilon), LARGEST_SCALE, "its noise")
     return Additive("discrete laplace", DiscreteLaplace(_double_above(scale, 1)), PureDP(Fraction(epsilon)))
 
 
@@ -59,8 +55,7 @@ def gaussian(sensitivity_squared: int | Fraction, rho: Fraction) -> Additive:
     if sensitivity_squared == 0:
         return exact()
     variance = Fraction(sensitivity_squared) / (2 * Fraction(rho))
-    if variance > LARGEST_SCALE**2:
-        raise ParameterError(f"rho is too small: its noise would exceed 2^{LARGEST_SCALE.bit_length() - 1}")
+    keep_scale(variance, LARGEST_SCALE**2, "the variance of its noise")
     deviation = _double_above(variance, 2)
     return Additive("discrete gaussian", DiscreteGaussian(deviation**2), ZCDP(Fraction(rho)))
 

@@ -97,7 +97,7 @@ def _affine(ends: Ends, unit: Fraction, offset: Fraction, outward: float) -> End
         scaled = ends * float(unit) + float(offset)
         error = (np.abs(ends) * float(unit) + abs(float(offset))) * 2.0**-51
         return np.where(np.isfinite(ends), scaled + math.copysign(1, outward) * error, ends)
-    products = int(np.abs(ends).max(initial=0)) * unit.numerator
+    products = max(abs(int(ends.min(initial=0))), abs(int(ends.max(initial=0)))) * unit.numerator
     if offset == 0 and max(products, unit.numerator, unit.denominator) < 2**53:
         return (ends * unit.numerator).astype(np.float64) / unit.denominator  # one division of exact doubles
     exact = [nearest_double(unit * int(end) + offset) for end in ends.ravel()]

@@ -58,8 +58,8 @@ def variance_intervals(
         sums_law,
         counts_law,
         1 - miss * MEAN_SHARE,
-        low=-radius,
-        high=radius,
+        low=-float(radius),
+        high=float(radius),
         denominator_nonnegative=True,
     )
     centre = np.clip(s / n, means.low, means.high)
@@ -73,7 +73,7 @@ def variance_intervals(
     high = factor * np.maximum(float(radius) ** 2 - smallest_mean**2, 0)
     for _ in range(ROUNDS):
         apart = np.maximum(largest_mean**2 - low, high - smallest_mean**2)
-        coefficients = (2 * largest_mean / (2 * radius), apart / widest)
+        coefficients = (largest_mean / float(radius), apart / widest)
         width = _widths(coefficients, (2 * radius, factor * radius**2), laws, 1 - miss * (1 - MEAN_SHARE))
         lowest, highest = (least - width) / (n - freedom), (most + width) / (n - freedom)
         low = np.clip(lowest - np.abs(lowest) * ROUNDING, low, high)

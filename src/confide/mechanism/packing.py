@@ -8,6 +8,7 @@ al. 2013 for graphs). For sets of three and more the sum is curved, which costs 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -15,13 +16,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from confide.mechanism import limbs
 from confide.mechanism.curved import Curved, UncertifiedError
+from confide.mechanism.limbs import AnyIntegers
 from confide.mechanism.sharing import PAIR, slack
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 FLOW_LIMIT: Final = 2**31 - 2  # the flow's integers have 32 bits
 CERTIFIED: Final = 0.25  # of `slack`, what an optimum is certified to
+USUAL_BITS: Final = 11  # of τ in a linear program; a larger one is scaled down, so that a solver's tolerances suit it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,19 +43,21 @@ class Packing:
     def __post_init__(self) -> None:
         if self.entities.ndim != 2 or len(self.entities) != len(self.weights) or np.any(self.weights < 0):
             raise ValueError("every set of entities has a weight that is not negative")
+        if np.any(self.weights > limbs.MOST):
+            raise ValueError("a weight is below 2^62, so that sums of parts of it fit into 64 bits")
 
     @property
     def total(self) -> int:
-        return int(self.weights.sum())
+        return limbs.total(self.weights)
 
-    def contributions(self) -> Integers:
-        """Of every entity the weight of all its sets."""
-        size = int(self.entities.max(initial=-1)) + 1
-        result = np.zeros(size, dtype=np.int64)
+    def contributions(self) -> AnyIntegers:
+        """Of every entity the weight of all its sets; 0 for one that has kinds and no set."""
+        size = max(int(self.entities.max(initial=-1)) + 1, 0 if self.kinds is None else len(self.kinds))
+        result: AnyIntegers = np.zeros(size, dtype=np.int64)
         members = np.sort(self.entities, axis=1)
         for column in range(members.shape[1]):
             fresh = np.ones(len(members), dtype=bool) if column == 0 else members[:, column] != members[:, column - 1]
-            np.add.at(result, members[fresh, column], self.weights[fresh])
+            result = limbs.plus(result, limbs.totals_at(members[fresh, column], self.weights[fresh], size))
         return result
 
     def within(self, most: int) -> int:
@@ -75,23 +81,23 @@ class Packing:
         else:
             yield from self._curved(falling, contributions)
 
-    def _paired(self, most: int, contributions: Integers) -> int:
+    def _paired(self, most: int, contributions: AnyIntegers) -> int:
         binding = contributions > most
         if not binding.any():
             return self.total
         members = _distinct(np.where(binding[self.entities], self.entities, -1))
         touched = members[:, -1] >= 0
         # Sets without a binding entity are kept whole; sets with the same binding entities are one variable.
-        fixed = int(self.weights[~touched].sum())
+        fixed = limbs.total(self.weights[~touched])
         columns, places = np.unique(members[touched], axis=0, return_inverse=True)
-        sums = np.bincount(places.ravel(), weights=self.weights[touched].astype(np.float64), minlength=len(columns))
+        sums = limbs.totals_at(places.ravel(), self.weights[touched], len(columns))
         # What an entity could never use beyond τ is cut before the solver sees it.
-        limits = np.minimum(sums, float(most))
-        if 2 * limits.sum() < FLOW_LIMIT:
-            return fixed + _flow(columns, limits.astype(np.int64), most) // 2
+        limits = np.minimum(sums, most).astype(np.int64)
+        if 2 * limbs.total(limits) < FLOW_LIMIT:
+            return fixed + _flow(columns, limits, most) // 2
         return fixed + round(_linear(columns, limits, most))
 
-    def _curved(self, falling: Sequence[int], contributions: Integers) -> Iterator[tuple[int, int]]:
+    def _curved(self, falling: Sequence[int], contributions: AnyIntegers) -> Iterator[tuple[int, int]]:
         """Prices found for one level are where the search begins for the next."""
         kinds = np.arange(len(contributions)) if self.kinds is None else self.kinds
         _, examples, places, sizes = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
@@ -101,7 +107,7 @@ class Packing:
         for most in falling:
             binding = np.append(heaviest > most, False)
             touched = binding[sets].any(axis=1)
-            fixed = int(weights[~touched].sum())
+            fixed = limbs.total(weights[~touched])
             if not touched.any():
                 yield most, fixed
                 continue
@@ -122,7 +128,7 @@ def _distinct(members: Integers) -> Integers:
     return np.sort(members, axis=1)
 
 
-def _merged(places: Integers, weights: Integers, size: int) -> tuple[Integers, Integers]:
+def _merged(places: Integers, weights: AnyIntegers, size: int) -> tuple[Integers, AnyIntegers]:
     """Distinct rows of places, and the sum of the weights of each."""
     if (size + 1) ** places.shape[1] < 2**62:
         codes = np.zeros(len(places), dtype=np.int64)
@@ -133,7 +139,7 @@ def _merged(places: Integers, weights: Integers, size: int) -> tuple[Integers, I
     else:
         order = np.lexsort(places.T[::-1])
         begins = np.flatnonzero(np.append(True, (np.diff(places[order], axis=0) != 0).any(axis=1)))
-    return places[order[begins]], np.add.reduceat(weights[order], begins)
+    return places[order[begins]], limbs.totals_of_runs(weights[order], begins)
 
 
 def _flow(columns: Integers, limits: Integers, most: int) -> int:
@@ -154,8 +160,10 @@ def _flow(columns: Integers, limits: Integers, most: int) -> int:
     return int(csgraph.maximum_flow(graph, start, end).flow_value)
 
 
-def _linear(columns: Integers, limits: Floats, most: int) -> float:
+def _linear(columns: Integers, exact_limits: Integers, exact_most: int) -> Fraction:
     """max Σu, 0 <= u <= limits, Σ over each entity <= most; certified between a primal and a dual value."""
+    unit = 1 << max(0, exact_most.bit_length() - USUAL_BITS)
+    limits, most = exact_limits / unit, exact_most / unit
     rows, numbers = np.unique(columns[columns >= 0], return_inverse=True)
     owners = np.repeat(np.arange(len(columns)), (columns >= 0).sum(axis=1))
     matrix: Any = sparse.csc_array((np.ones(len(numbers)), (numbers, owners)), shape=(len(rows), len(columns)))
@@ -167,12 +175,12 @@ def _linear(columns: Integers, limits: Floats, most: int) -> float:
     duals = np.maximum(duals, 0.0)
     lower = float(shrunk.sum())
     upper = most * float(duals.sum()) + float((limits * np.maximum(0.0, 1.0 - matrix.T @ duals)).sum())
-    if not upper - lower <= CERTIFIED * slack(most):
+    if not (upper - lower) * unit <= CERTIFIED * slack(exact_most):
         raise UncertifiedError
-    return lower
+    return Fraction(lower) * unit
 
 
-def _solve(matrix: Any, limits: NDArray[np.float64], most: int) -> tuple[Floats, Floats]:
+def _solve(matrix: Any, limits: Floats, most: float) -> tuple[Floats, Floats]:
     import highspy  # noqa: PLC0415  heavy, and only joins of several entities need it
 
     rows, columns = matrix.shape
@@ -181,7 +189,7 @@ def _solve(matrix: Any, limits: NDArray[np.float64], most: int) -> tuple[Floats,
     program.sense_ = highspy.ObjSense.kMaximize
     program.col_cost_ = np.ones(columns)
     program.col_lower_, program.col_upper_ = np.zeros(columns), limits
-    program.row_lower_, program.row_upper_ = np.full(rows, -highspy.kHighsInf), np.full(rows, float(most))
+    program.row_lower_, program.row_upper_ = np.full(rows, -highspy.kHighsInf), np.full(rows, most)
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_ = matrix.indptr
     program.a_matrix_.index_ = matrix.indices

@@ -11,6 +11,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.mechanism.exponential import AnyIntegers, Exponential
 from confide.mechanism.interval import Assumes
+from confide.mechanism.limits import MOST_ROWS, keep_shift
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.rank import TwoEnds, order_statistics, rank_forecast
 from confide.mechanism.statistic import NOTHING_EXPECTED, Estimated, Expectation, Forecast, Setting
@@ -51,6 +52,9 @@ class FlippedPair:
         self.setting.bound(self.name, "svt")
         if self.setting.neighbours == "add-remove" and (self.expectation.rows or 0) > COPIES:
             raise ParameterError("the mechanism em takes up to 2^31 rows; use pair or svt for this table")
+        for end in self._ends.made():
+            if isinstance(end, FlippedEnd):
+                keep_shift(2 * end.far(MOST_ROWS), "a quantile's exponents")
 
     @property
     def loss(self) -> PureDP:
@@ -149,7 +153,7 @@ class FlippedEnd:
         return (
             np.concatenate([starts, np.zeros(len(ranks) + 1, dtype=np.int64)]),
             np.concatenate([gap_sizes, single_sizes, [1]]),
-            np.minimum(np.concatenate([gaps, singles, below]), self._far(rows)),
+            np.minimum(np.concatenate([gaps, singles, below]), self.far(rows)),
         )
 
     def exponents(self, below: Integers, upto: Integers, rows: int) -> Integers:
@@ -162,12 +166,12 @@ class FlippedEnd:
     def _place(self, rows: int) -> int:
         return max(1, order_statistics(self.q, rows)[0])
 
-    def _far(self, rows: int) -> int:
+    def far(self, rows: int) -> int:
         return max(math.ceil(FAR / float(self.mechanism.rate)), self.shift(rows) + 1)
 
     def _ranks(self, rows: int) -> Integers:
         """First ranks of the segments of single data points: each near the peak alone, the others together."""
-        peak, far = self._place(rows) - self.shift(rows), self._far(rows)
+        peak, far = self._place(rows) - self.shift(rows), self.far(rows)
         near = np.arange(max(0, peak - far - 1), min(rows, peak + far + 1), dtype=np.int64)
         cuts = np.concatenate([[0], near, near[-1:] + 1]) if len(near) else np.zeros(1, dtype=np.int64)
         return np.unique(cuts[cuts < rows]).astype(np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 
 from confide.mechanism.exponential import Exponential
 from confide.mechanism.interval import Assumes
+from confide.mechanism.limits import keep_shift
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.rank import TwoEnds, rank_forecast, target
 from confide.mechanism.statistic import NOTHING_EXPECTED, Estimated, Expectation, Forecast, Setting
@@ -49,6 +50,7 @@ class Pair:
 
     def __post_init__(self) -> None:
         self.setting.bound(self.name, "svt")
+        self._ends.made()
 
     @property
     def loss(self) -> PureDP:
@@ -114,10 +116,13 @@ class ScoredEnd:
         Exponents fall to the peak and then rise, so those that are cut are at both ends: two segments.
         """
         starts, sizes, below, upto = tie_segments(tally, domain)
-        unit, peak = self._unit, self._peak(tally.rows)
-        too_high = np.maximum(below * unit - peak, 0)
+        unit, (first, last) = self._unit, self.window(tally.rows)
+        # Ranks are cut where exponents are, so that products with them are near `most`, however many rows there are.
+        peak = self._peak(tally.rows) - first * unit
+        too_high = np.maximum((np.clip(below, first, last) - first) * unit - peak, 0)
         too_high[0] = 0
-        exponents = np.minimum(self.steepness * too_high + np.maximum(peak - upto * unit, 0), self.most)
+        too_low = np.maximum(peak - (np.clip(upto, first, last) - first) * unit, 0)
+        exponents = np.minimum(self.steepness * too_high + too_low, self.most)
         near = np.flatnonzero(exponents < self.most)
         begins = np.unique(np.concatenate([[0], np.arange(near[0], near[-1] + 1), [near[-1] + 1]]))
         begins = begins[begins < len(starts)]
@@ -173,6 +178,7 @@ def scored_end(q: Fraction, epsilon: Fraction, miss: float, setting: Setting, st
     drift = (1 / gentle**2 - 1 / steep**2) / (1 / gentle + 1 / steep)
     shift = math.ceil(distance * unit * (1 + 1e-9))
     most = steepness * shift + math.ceil(SPARE / float(mechanism.rate))
+    keep_shift(steepness * most, "a quantile's exponents")
     return ScoredEnd(mechanism, q, steepness, shift, most, distance + drift)
 
 

@@ -41,6 +41,9 @@ class Walk:
     assumes: ClassVar[Assumes] = "always"
     condition: ClassVar[str] = ""
 
+    def __post_init__(self) -> None:
+        self._ends.made()
+
     @property
     def loss(self) -> PureDP:
         return self.setting.loss
@@ -97,7 +100,10 @@ class WalkedEnd:
 
     def stream(self, tally: Tally, domain: Domain) -> Stream:
         low, high = domain
-        margins = self.q.denominator * tally.cumulative() - (target(self.q, tally.rows) - self.shift)
+        d, (first, last) = self.q.denominator, self.window(tally.rows)
+        # Ranks are cut where margins would be, so that a product with them is near [least, most], however many rows.
+        ranks = np.clip(tally.cumulative(), first, last) - first
+        margins = d * ranks + (d * first - target(self.q, tally.rows) + self.shift)
         edges = np.concatenate([[low], tally.values, [high + 1]])
         # Margins increase, so those that are cut are at both ends: one run each.
         begin, end = int(np.searchsorted(margins, self.least, side="right")), int(np.searchsorted(margins, self.most))

@@ -92,7 +92,7 @@ class TwoEnds:
     def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
         """One interval for each tally, with noise of its own."""
         low, high = self.setting.ends
-        lower, upper = self._made()
+        lower, upper = self.made()
         clipped = [tally.clipped(low, high) for tally in tallies]
         lows: Sequence[int] = [low] * len(clipped)
         highs: Sequence[int] = [-high] * len(clipped)
@@ -104,7 +104,7 @@ class TwoEnds:
 
     def window(self) -> Callable[[int], Domain]:
         """From a number of rows, the window of both ends together, if they have one."""
-        lower, upper = self._made()
+        lower, upper = self.made()
 
         def both(rows: int) -> Domain:
             window = _window(lower, upper, rows)
@@ -113,7 +113,7 @@ class TwoEnds:
 
         return both
 
-    def _made(self) -> tuple[LowerEnd | None, LowerEnd | None]:
+    def made(self) -> tuple[LowerEnd | None, LowerEnd | None]:
         """One for the lower end, one for the upper end of mirrored data."""
         epsilon, miss = self.setting.row_epsilon / self.sides, self.setting.miss / self.sides
         lower = None if self.q == 0 else self.maker.lower(self.q, epsilon, miss)

@@ -69,8 +69,9 @@ def ratio_intervals(
     if denominator_nonnegative:
         whole = (denominator <= denominator_law.upper(confidence)).astype(bool)
     else:
-        whole = bottom <= denominator_law.half_width(confidence)
+        whole = bottom <= float(denominator_law.half_width(confidence))
     bottom = np.where(whole, 1.0, bottom)
+    low, high = float(low), float(high)
     limit = max(abs(low), abs(high))
     reach = _apart(numerator_law, denominator_law, miss, limit).largest(_up(np.abs(top[~whole])), bottom[~whole])
     steps = _steps(numerator_law, denominator_law, limit, float(reach.max(initial=0.0)))
@@ -187,8 +188,9 @@ def _widths(
     """For each node a width that |X - mY| exceeds with probability at most `miss`, for every |m| up to the node."""
     covered = 1 - Fraction(miss)
     half = 1 - Fraction(miss) / 2
-    apart = numerator_law.half_width(half) + nodes * float(denominator_law.half_width(half))  # one by one
-    below = np.maximum(numerator_law.half_width(covered), nodes * float(denominator_law.half_width(covered)))
+    # Doubles, since a half-width may pass 64 bits, and numpy would go on with Python's integers.
+    apart = float(numerator_law.half_width(half)) + nodes * float(denominator_law.half_width(half))  # one by one
+    below = np.maximum(float(numerator_law.half_width(covered)), nodes * float(denominator_law.half_width(covered)))
     cells, masses, rest = _cells(denominator_law, miss)
     shifts = nodes[:, np.newaxis] * cells
 

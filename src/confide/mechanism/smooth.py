@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from confide.errors import ParameterError
+from confide.errors import EpsilonTooSmall
 from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.law import SLACK
+from confide.mechanism.limits import LARGEST_SMOOTH
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sampler import draw
 from confide.privacy.loss import PureDP
@@ -34,6 +35,7 @@ SMALLEST_EPSILON: Final = Fraction(1, 10**5)  # so that a step of ln S is far la
 ANSWER_SHARE: Final = Fraction(13, 20)
 SMOOTHNESS: Final = Fraction(11, 200)
 SCALE_MISS: Final = 0.35
+LARGEST_ALPHA: Final = Fraction(4)  # beyond, a step of ln S would be coarse, and S little smaller
 ROOT2: Final = math.sqrt(2)
 
 
@@ -51,7 +53,7 @@ class Smooth:
 
     def __post_init__(self) -> None:
         if self.epsilon < SMALLEST_EPSILON:
-            raise ParameterError("the mechanism smooth needs an epsilon of at least 0.00001 for each row of a unit")
+            raise EpsilonTooSmall("the mechanism smooth needs an epsilon of at least 0.00001 for each row of a unit")
 
     @property
     def loss(self) -> PureDP:
@@ -59,7 +61,7 @@ class Smooth:
 
     @property
     def alpha(self) -> Fraction:
-        return self.epsilon * SMOOTHNESS
+        return min(self.epsilon * SMOOTHNESS, LARGEST_ALPHA)
 
     @property
     def factor(self) -> Fraction:
@@ -68,11 +70,11 @@ class Smooth:
 
     def measure(self, answer: int, bound: float, miss: float, randomness: Randomness) -> tuple[int, float]:
         """The noised answer, and a number that is at least S with probability 1 - SCALE_MISS × miss."""
-        scale = max(bound, SMALLEST_SCALE)
+        scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         noised = rounded_cauchy(answer, self.factor * Fraction(scale), randomness)
         step = float(self.alpha) / LOG_STEPS
         steps = math.ceil(math.log(scale) / step) + int(draw(self._log_noise.law, 1, randomness)[0])
-        return noised, math.exp(min((steps + self._margin(miss)) * step * (1 + SLACK), 700.0))
+        return noised, math.exp(min((steps + self._margin(miss)) * step * (1 + SLACK), 600.0))
 
     def half_width(self, scale: float, miss: float) -> float:
         """|answer + noise - answer| exceeds it with probability at most (1 - SCALE_MISS) × miss if `scale` is at

@@ -19,9 +19,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from confide.errors import ParameterError
+from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.law import SLACK
+from confide.mechanism.limits import LARGEST_SMOOTH
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sampler import draw
 from confide.mechanism.smooth import ANSWER_SHARE, LOG_STEPS, ROUNDING, SCALE_MISS, SMALLEST_SCALE
@@ -29,7 +30,6 @@ from confide.mechanism.sparse_vector import geometric
 from confide.privacy.loss import ApproxDP
 
 SMALLEST_EPSILON: Final = Fraction(1, 10**4)  # so that a step of ln S is far larger than its rounding
-LARGEST_SCALE: Final = 2.0**150  # sums stay below 2^126, and so does what a unit changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,10 @@ class SmoothLaplace:
     size: int
 
     def __post_init__(self) -> None:
-        if self.epsilon < SMALLEST_EPSILON * self.size or not 0 < self.delta < 1:
-            raise ParameterError(
+        if not 0 < self.delta < 1:
+            raise ParameterError(f"delta must lie strictly between 0 and 1; got {self.delta}")
+        if self.epsilon < SMALLEST_EPSILON * self.size:
+            raise EpsilonTooSmall(
                 f"the mechanism elastic needs an epsilon of at least {float(SMALLEST_EPSILON * self.size):g} "
                 f"for {self.size} groups under a budget with delta"
             )
@@ -73,7 +75,7 @@ class SmoothLaplace:
         """The noised integers, and a half-width that holds for each with probability 1 - miss."""
         if len(answers) != self.size:
             raise ValueError(f"{self.size} integers are measured, not {len(answers)}")
-        scale = min(max(bound, SMALLEST_SCALE), LARGEST_SCALE)
+        scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         noised = [rounded_laplace(answer, self.factor * Fraction(scale), randomness) for answer in answers]
         step = float(self.alpha) / LOG_STEPS
         steps = math.ceil(math.log(scale) / step) + int(draw(self._log_noise.law, 1, randomness)[0])

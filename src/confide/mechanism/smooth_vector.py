@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from confide.errors import ParameterError
+from confide.errors import EpsilonTooSmall
 from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.law import SLACK
+from confide.mechanism.limits import LARGEST_SMOOTH
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sampler import draw
 from confide.mechanism.smooth import (
     ANSWER_SHARE,
     DILATE,
+    LARGEST_ALPHA,
     LOG_STEPS,
     ROUNDING,
     SCALE_MISS,
@@ -41,7 +43,7 @@ class SmoothVector:
 
     def __post_init__(self) -> None:
         if self.epsilon < SMALLEST_EPSILON * self.size:
-            raise ParameterError(
+            raise EpsilonTooSmall(
                 f"the mechanism residual needs an epsilon of at least {float(SMALLEST_EPSILON * self.size):g} "
                 f"for {self.size} groups"
             )
@@ -52,7 +54,7 @@ class SmoothVector:
 
     @property
     def alpha(self) -> Fraction:
-        return self.epsilon * SMOOTHNESS / self.size
+        return min(self.epsilon * SMOOTHNESS / self.size, LARGEST_ALPHA)
 
     @property
     def factor(self) -> Fraction:
@@ -65,7 +67,7 @@ class SmoothVector:
         """The noised integers, and a half-width that holds for each with probability 1 - miss."""
         if len(answers) != self.size:
             raise ValueError(f"{self.size} integers are measured, not {len(answers)}")
-        scale = max(bound, SMALLEST_SCALE)
+        scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         noised = [rounded_cauchy(answer, self.factor * Fraction(scale), randomness) for answer in answers]
         step = float(self.alpha) / LOG_STEPS
         steps = math.ceil(math.log(scale) / step) + int(draw(self._log_noise.law, 1, randomness)[0])

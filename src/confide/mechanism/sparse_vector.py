@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from confide.mechanism.additive import laplace
 from confide.mechanism.enclosure import exponential
 from confide.mechanism.law import SLACK, DiscreteLaplace
+from confide.mechanism.limits import LARGEST_WALK, keep_scale
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sampler import draw
 from confide.mechanism.tally import Integers
@@ -70,6 +71,10 @@ class SparseVector:
     rise: int
     spread: int
     tops: int = 1
+
+    def __post_init__(self) -> None:
+        for scale in (self.threshold_scale, self.query_scale):
+            keep_scale(scale, LARGEST_WALK, "the noise of a comparison")
 
     @property
     def loss(self) -> PureDP:

@@ -11,7 +11,7 @@ from confide.errors import ParameterError
 from confide.mechanism.additive import laplace
 from confide.mechanism.clipping import SHELL, Radius, clip_range
 from confide.mechanism.interval import Assumes
-from confide.mechanism.quantile_svt import walked_end
+from confide.mechanism.quantile_svt import WalkedEnd, walked_end
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.summation import Span, sensitivity
@@ -40,6 +40,9 @@ class DeclaredRange:
 
     def condition(self, epsilon: Fraction, miss: float, centred: bool) -> str:
         return ""
+
+    def prepare(self, epsilon: Fraction, miss: float, centred: bool) -> None:
+        laplace(self._sensitivity(centred), epsilon)
 
     def expected(self, epsilon: Fraction, miss: float, centred: bool, expectation: Expectation) -> float:
         law = laplace(self._sensitivity(centred), epsilon).law
@@ -88,6 +91,14 @@ class FoundRange:
             return f"at least {needed} rows in the lowest and in the highest quarter of the range of the values"
         return f"at least {needed} values that are at least half as large as the largest, signs aside"
 
+    def prepare(self, epsilon: Fraction, miss: float, centred: bool) -> None:
+        low, high = self.setting.ends
+        walk, _, noise = self._shares(epsilon, centred)
+        if centred:
+            self._walk(walk)
+        _ = self._radius(epsilon, miss, self._farthest(centred)).mechanism
+        laplace(sensitivity(low, high, self.setting) if not centred else high - low, noise)
+
     def expected(self, epsilon: Fraction, miss: float, centred: bool, expectation: Expectation) -> float:
         """As if the walk stopped midway between two radii, and the values lay evenly about their centre."""
         low, high = self.setting.ends
@@ -115,7 +126,10 @@ class FoundRange:
 
     def _locate(self, tally: Tally, domain: Domain, epsilon: Fraction, randomness: Randomness) -> int:
         """A point near the median; how near has no part in the guarantee."""
-        return walked_end(Fraction(1, 2), epsilon, self.setting.neighbours, 0.5)([tally], domain, randomness)[0]
+        return self._walk(epsilon)([tally], domain, randomness)[0]
+
+    def _walk(self, epsilon: Fraction) -> WalkedEnd:
+        return walked_end(Fraction(1, 2), epsilon, self.setting.neighbours, 0.5)
 
     def _shares(self, epsilon: Fraction, centred: bool) -> tuple[Fraction, Fraction, Fraction]:
         centre, radius = epsilon * CENTRE_SHARE if centred else Fraction(0), epsilon * RADIUS_SHARE

@@ -43,6 +43,9 @@ class Race:
         largest = max(abs(low - centre), abs(high - centre))
         return tuple(2**step for step in range(1, max(1, (largest - 1).bit_length()) + 1))
 
+    def prepare(self, epsilon: Fraction, miss: float, centred: bool) -> None:
+        self._levels(self.edges(centred), self._part_epsilon(epsilon, len(self._signs(centred))))
+
     def expected(self, epsilon: Fraction, miss: float, centred: bool, expectation: Expectation) -> float:
         edges = self.edges(centred)
         spread = expectation.spread if expectation.spread is not None else edges[-1]

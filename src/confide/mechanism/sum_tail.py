@@ -43,6 +43,9 @@ class Tail:
         centre, (low, high) = centre_of(self.setting.ends, centred), self.setting.ends
         return geometric_edges(BASE, max(abs(low - centre), abs(high - centre)))
 
+    def prepare(self, epsilon: Fraction, miss: float, centred: bool) -> None:
+        self._levels(np.array(self.edges(centred)), epsilon)
+
     def expected(self, epsilon: Fraction, miss: float, centred: bool, expectation: Expectation) -> float:
         """Buckets up to the spread have both ends, the others only an upper one."""
         edges = np.array(self.edges(centred))

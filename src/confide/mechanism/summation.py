@@ -55,6 +55,9 @@ class Summer(Protocol):
 
     def condition(self, epsilon: Fraction, miss: float, centred: bool) -> str: ...
 
+    def prepare(self, epsilon: Fraction, miss: float, centred: bool) -> None:
+        """Refuses an ε that is too small, before anything is charged."""
+
     def expected(self, epsilon: Fraction, miss: float, centred: bool, expectation: Expectation) -> float:
         """The half-width of the sum to expect."""
 
@@ -88,6 +91,11 @@ class Summed:
     statistic: Statistic
     summer: Summer
     expectation: Expectation = NOTHING_EXPECTED
+
+    def __post_init__(self) -> None:
+        self.summer.prepare(self._sum_epsilon, self._sum_miss, self._centred)
+        if self._counts:
+            _ = self._count
 
     @property
     def name(self) -> str:

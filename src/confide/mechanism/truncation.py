@@ -186,6 +186,8 @@ class Race:
 
     def __post_init__(self) -> None:
         self._law(len(self.levels.edges) - 1, FIRST_HEAT / len(self.raced))
+        if self.levels.learnt:
+            self.levels.walk(self.epsilon * (1 - self.levels.race_share))
 
     @property
     def loss(self) -> PureDP:
@@ -246,6 +248,8 @@ class Truncation:
 
     def __post_init__(self) -> None:
         self.noise(len(self.levels.edges) - 1)
+        if self.levels.learnt:
+            self.levels.walk(self.epsilon * self.levels.walk_share)
 
     @property
     def loss(self) -> PureDP:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
 from sqlglot import exp
 
@@ -15,6 +16,9 @@ from confide.query.question import Arithmetic, Estimated, KeyColumn, Value, Valu
 from confide.query.question import Number as Released
 from confide.query.scope import Scope
 from confide.query.tree import Constant, Field, Known, Number, Predicate, Span
+
+MOST_ADDED: Final = 2**58
+"""What one unit adds to a sum over a join, in whole grains, is cut there at the latest: sums by unit fit 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from math import exp
 
 from confide.errors import ParameterError
 from confide.mechanism import Additive, exact, gaussian, laplace
+from confide.mechanism.limits import LARGEST_USED
 from confide.mechanism.statistic import StatisticPlan
 from confide.mechanism.threshold import KeyThreshold, key_threshold
 from confide.privacy.amount import from_quanta
@@ -100,6 +101,7 @@ def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> Ke
     assert question.threshold is not None
     if question.neighbours == "add-remove":
         return key_threshold(question.threshold.l1, epsilon, delta)
+    epsilon = min(epsilon, 2 * Fraction(LARGEST_USED))
     growth = Fraction(exp(float(epsilon / 2)) * (1 + 1e-12))
     # `l1` counts the keys of both units, the one that goes and the one that comes.
     return key_threshold(question.threshold.l1 // 2, epsilon / 2, delta / (1 + growth))

@@ -18,6 +18,7 @@ from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
 from confide.release.grids import few_rows, grid_notes, gridded
 from confide.release.holdings import Holdings, Release
+from confide.release.least import made_at
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
 from confide.release.room import cut_to_room, require_room_for_answer
 from confide.release.statistics import measure_statistic
@@ -49,7 +50,7 @@ def plan_question(
     else:
         exact = budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
-    columns, allocation = predicted.at(exact)
+    columns, allocation = made_at(exact, predicted.at)
     return Plan(
         columns=columns,
         epsilon=float(exact),
@@ -81,7 +82,9 @@ def answer_question(
         ledger = holdings.ledger
         require_room_for_answer(question)
         expected = expected_rows(question, holdings.policy)
-        allocation = allocate(question, ledger.budget, epsilon, confidence, shares, expected)
+        allocation = made_at(
+            epsilon, lambda tried: allocate(question, ledger.budget, tried, confidence, shares, expected)
+        )
 
         def release(charge: Charge) -> bytes:
             keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)

@@ -8,6 +8,7 @@ from typing import Final
 
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.law import miss_rate
+from confide.mechanism.limits import LARGEST_USED
 from confide.mechanism.smooth_laplace import SmoothLaplace
 from confide.mechanism.smooth_vector import SmoothVector
 from confide.mechanism.truncation import Levels, Race, Truncation
@@ -18,10 +19,11 @@ from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
 from confide.query.parse import Select
 from confide.query.question import all_values
-from confide.query.weight import Weight
+from confide.query.weight import MOST_ADDED, Weight
 from confide.release.allocation import explicit_delta
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
 from confide.release.holdings import Holdings
+from confide.release.least import made_at
 from confide.release.miss_rate import needed_confidences
 
 BY_ROW: Final = ("residual", "elastic")
@@ -121,7 +123,23 @@ def request_join(
     split: Mapping[str, Fraction],
     bounds: Bounds,
 ) -> JoinRequest:
-    exact, level = exact_epsilon(epsilon), confidence_level(confidence)
+    """All that a question over a join needs, or a refusal; public facts only."""
+    level = confidence_level(confidence)
+    return made_at(
+        exact_epsilon(epsilon),
+        lambda tried: _request(holdings, question, tried, level, mechanism, split, bounds),
+    )
+
+
+def _request(
+    holdings: Holdings,
+    question: Conjunction,
+    exact: Fraction,
+    level: float,
+    mechanism: object,
+    split: Mapping[str, Fraction],
+    bounds: Bounds,
+) -> JoinRequest:
     name = _chosen(holdings.policy, mechanism)
     names = [weight.name for weight in question.weights]
     for what, given in (("split", split), ("bounds", bounds)):
@@ -136,7 +154,9 @@ def request_join(
         loss = ZCDP(loss.rho, delta)
     if question.neighbours == "replace-one":
         share /= 2  # a unit that is replaced is one that goes and one that comes
-        delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
+        if delta:
+            share = min(share, Fraction(LARGEST_USED))
+            delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
     parts = [split.get(weight, Fraction(1)) for weight in names]
     shares, deltas = (tuple(whole * part / sum(parts) for part in parts) for whole in (share, delta))
     levels = needed_confidences(all_values(question), level)
@@ -180,11 +200,11 @@ def _largest(weight: Weight, bound: tuple[Fraction, Fraction] | None) -> int:
             f"ask SUM(GREATEST(x, 0)) and SUM(GREATEST(-x, 0)) apart"
         )
     if bound is None:
-        return LARGEST_CONTRIBUTION * max(1, weight.span.high)
+        return min(LARGEST_CONTRIBUTION * max(1, weight.span.high), MOST_ADDED)
     low, high = bound
     largest = floor(high / weight.grain)
-    if low != 0 or not 1 <= largest <= 2**58:
+    if low != 0 or not 1 <= largest <= MOST_ADDED:
         raise ParameterError(
-            f"bounds[{weight.name!r}] must be [0, most], what one unit adds at most, from its grain on"
+            f"bounds[{weight.name!r}] must be [0, most], what one unit adds at most: from 1 to 2^58 of its grain"
         )
     return largest

@@ -1,0 +1,289 @@
+"""Questions with policies and parameters at the edges of what is accepted: what `plan` takes, `sql` must answer.
+
+Everything is drawn from a seed: the policy, tiny data under it, the text, ε, confidence, mechanism, split and bounds.
+"""
+
+import math
+import random
+import re
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from confide.engine import Engine
+from confide.errors import ConfideError
+from confide.ledger import MemoryLedger
+from confide.mechanism import TestRandomness
+from confide.policy import Policy, load
+from confide.release.plan import Plan
+from confide.release.session import Session
+from confide.release.sources import open_engine
+
+EPSILONS = (1e-30, 1e-24, 1e-18, 1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 0.01, 0.1, 1, 10, 700, 1e4, 1e6)
+CONFIDENCES = (1e-12, 0.01, 0.5, 0.95, 0.999, 0.999999999, 0.9999999999999999)
+DELTAS = (None, None, 1e-30, 1e-9, 0.01)
+RANGES = (
+    ([0, 1], 1),
+    ([0, 100], 1),
+    ([-10, 30], 1),
+    ([0, 1], 1e-12),
+    ([-1, 1], 0.001),
+    ([0, 10**12], 10**12),
+    ([-(10**6), 10**6], 0.01),
+    ([-4 * 10**18, 4 * 10**18], 1),
+    ([4 * 10**18, 4 * 10**18 + 7], 1),
+    ([-(2**62) + 1, 2**62 - 1], 1),
+    ([0, 4 * 10**30], 10**12),
+    ("unbounded", 1),
+    ("unbounded", 0.001),
+)
+MOST_ROWS = (1, 2, 20, 1000, 10**9)
+SHARES = ("1e-12", "1e-30", 1, 1000, "1/3", 10**6)
+
+AGGREGATES = (
+    "COUNT(*)", "COUNT(x)", "COUNT(DISTINCT s)", "COUNT(*) FILTER (WHERE b > 1)", "SUM(x)", "SUM(y)", "AVG(x)",
+    "AVG(y)", "SUM(x * y)", "AVG(x * y)", "AVG(x + y)", "SUM(ABS(x))", "SUM(x) / COUNT(*)", "VARIANCE(x)",
+    "STDDEV(y)", "VAR_POP(y)", "MIN(x)", "MAX(x)", "MEDIAN(x)", "MEDIAN(y)", "QUANTILE(x, 0.123457)",
+    "QUANTILE(y, 0.9)", "QUANTILE(x, 0.999999)", "COUNT(DISTINCT id)", "ROUND(AVG(x), 2)",
+    "SUM(LEAST(x, 5)) * 1e6", "MEDIAN(x + y)", "SUM(CASE WHEN b = 1 THEN x ELSE y END)",
+    "100 * COUNT(*) FILTER (WHERE b = 2) / COUNT(*)", "MEDIAN(d - DATE '1990-01-01')", "MIN(d)", "SUM(x) - SUM(y)",
+    "ABS(SUM(x)) * 1e9", "SUM(x) * SUM(y)", "SUM(x) * SUM(x) / SUM(y)",
+)  # fmt: skip
+KEYS = ("", "", "", "g", "b", "BIN(d, 30)", "s", "g, b")
+WHERES = ("", "", "WHERE b = 1", "WHERE x > 3", "WHERE y IS NULL", "WHERE s LIKE 'a%'")
+OF_QUANTILES = ("auto", "pair", "em", "svt", "smooth")
+OF_SUMS = ("auto", "laplace", "svt", "r2t", "tail")
+JOINED = (
+    "SELECT COUNT(*) AS a FROM t JOIN v ON t.id = v.id",
+    "SELECT SUM(w) AS a FROM t JOIN v ON t.id = v.id",
+    "SELECT AVG(w) AS a, COUNT(*) AS c FROM t JOIN v ON t.id = v.id",
+    "SELECT COUNT(*) AS a FROM v AS p JOIN v AS q ON p.k = q.k",
+    "SELECT SUM(p.w) AS a FROM v AS p JOIN v AS q ON p.k = q.k",
+    "SELECT SUM(p.w) AS a FROM v AS p JOIN v AS q ON p.k = q.k JOIN v AS r ON q.k = r.k",
+    "SELECT COUNT(*) AS a FROM v AS p JOIN v AS q ON p.k = q.k JOIN v AS r ON q.k = r.k",
+    "SELECT t.g, COUNT(*) AS a FROM t JOIN v ON t.id = v.id GROUP BY t.g",
+    "SELECT SUM(p.w * q.w) AS a FROM v AS p JOIN v AS q ON p.k = q.k",
+)
+BY_ROW = ("auto", "residual", "elastic")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question under one policy, on data that fit it."""
+
+    number: int
+    policy: dict[str, Any]
+    data: dict[str, pl.DataFrame]
+    sql: str
+    options: dict[str, Any]
+
+    def __str__(self) -> str:
+        tables = {name: frame.to_dicts()[:6] for name, frame in self.data.items()}
+        return f"case {self.number}: {self.sql!r} {self.options}\n{self.policy}\n{tables}"
+
+
+@dataclass
+class Outcome:
+    """How a case ended: refused before anything was charged, answered, or what must not be."""
+
+    case: Case
+    kind: str
+    """refused, answered, or wrong."""
+    detail: str = ""
+    ratios: dict[str, float] = field(default_factory=dict)
+    """Of each column that the plan claims to know, the half-width of the interval over the one that was forecast."""
+
+
+def cases(seed: int, count: int, per_world: int = 8) -> Iterator[Case]:
+    """So many of them; a few questions to each policy."""
+    for number in range(count):
+        world = random.Random(f"{seed}/{number // per_world}")
+        policy, data = _world(world)
+        yield _case(random.Random(f"{seed}/{number}/question"), number, policy, data)
+
+
+def run(case: Case, session: Session) -> Outcome:
+    """Plan and ask. A plan may refuse, with an error of ours; the question may only where its plan does."""
+    options = dict(case.options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            plan: Plan | None = session.plan(case.sql, **options)
+            refusal = ""
+        except ConfideError as error:
+            plan, refusal = None, str(error)
+        except Exception as error:  # whatever it is, it is wrong
+            return Outcome(case, "wrong", f"plan raised {_told(error)}")
+        spent = session._holdings.ledger.spent()
+        try:
+            answer = session.sql(case.sql, **options)
+        except ConfideError as error:
+            if session._holdings.ledger.spent() != spent:
+                return Outcome(case, "wrong", f"charged, then refused: {error!r}")
+            if plan is not None and type(error).__name__ != "BudgetError":
+                return Outcome(case, "wrong", f"planned, then refused: {error!r}")
+            return Outcome(case, "refused", str(error))
+        except Exception as error:
+            return Outcome(case, "wrong", f"sql raised {_told(error)}")
+    if plan is None:
+        return Outcome(case, "wrong", f"answered, but the plan refused: {refusal}")
+    if session._holdings.ledger.spent() == spent:
+        return Outcome(case, "wrong", "answered for nothing")
+    return Outcome(case, "answered", "", _ratios(plan, answer))
+
+
+def _told(error: Exception) -> str:
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if "confide" in frame.filename]
+    return f"{error!r} at {Path(places[-1].filename).name}:{places[-1].lineno}: {places[-1].line}"
+
+
+def run_all(seed: int, count: int) -> Iterator[Outcome]:
+    """All of them; each question has a ledger of its own, so that none is refused for want of a budget."""
+    engine: Engine | None = None
+    known: object = None
+    for case in cases(seed, count):
+        rules = load(case.policy)
+        if engine is None or case.policy != known:
+            if engine is not None:
+                engine.close()
+            engine, known = open_engine(rules, case.data), case.policy
+        book = MemoryLedger(rules.budget, rules.analysts)
+        yield run(case, Session(rules, engine, book, randomness=TestRandomness(case.number)))
+    if engine is not None:
+        engine.close()
+
+
+def _ratios(plan: Plan, answer: Any) -> dict[str, float]:
+    rows = answer.to_dicts()
+    result = {}
+    for column in plan.columns:
+        widths = [
+            (float(row[f"{column.name}_high"]) - float(row[f"{column.name}_low"])) / 2
+            for row in rows
+            if row.get(f"{column.name}_low") is not None
+        ]
+        if widths and column.half_width and math.isfinite(column.half_width):
+            result[column.name] = sorted(widths)[len(widths) // 2] / column.half_width
+    return result
+
+
+# --- worlds -----------------------------------------------------------------------------------------------------------
+
+
+def _world(draw: random.Random) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
+    delta = draw.choice(DELTAS)
+    budget = {"epsilon": 10**6} | ({} if delta is None else {"delta": delta})
+    by_key = draw.random() < 0.5
+    columns = {
+        "id": {"type": "id"},
+        "g": {"values": ["a", "b", "c"]},
+        "b": {"values": [1, 2, 3], "nulls": True},
+        "x": _ranged(draw),
+        "y": _ranged(draw),
+        "d": {"range": [_day(1990), _day(1991)]},
+        "s": {"type": "text"},
+    }
+    visits = {"id": {"type": "id"}, "w": _ranged(draw), "k": {"values": [0, 1, 2]}}
+    first: dict[str, Any] = {"columns": columns}
+    second: dict[str, Any] = {"columns": visits}
+    if draw.random() < 0.3:
+        first["size"] = draw.choice([1, 1000, 10**9])
+    if by_key:
+        second["references"] = {"id": "t.id"}
+        second["at_most"] = {"rows": draw.choice(MOST_ROWS)}
+        if draw.random() < 0.5:
+            first["at_most"] = {"rows": draw.choice(MOST_ROWS)}
+        elif draw.random() < 0.5:
+            first["rows"] = "public"
+    elif draw.random() < 0.4:
+        first["rows"] = "public"
+    policy = {"confide": 1, "budget": budget, "unit": "t.id" if by_key else "row", "tables": {"t": first, "v": second}}
+    rows = draw.choice([0, 1, 2, 7, 40])
+    return policy, _frames(draw, load(policy), rows)
+
+
+def _ranged(draw: random.Random) -> dict[str, Any]:
+    ends, grain = draw.choice(RANGES)
+    return {"range": ends, "grain": grain}
+
+
+def _day(year: int) -> Any:
+    from datetime import date  # noqa: PLC0415
+
+    return date(year, 1, 1)
+
+
+def _frames(draw: random.Random, policy: Policy, rows: int) -> dict[str, pl.DataFrame]:
+    nothing = draw.random() < 0.15
+
+    def column(values: Any, count: int, kind: Any) -> pl.Series:
+        drawn = [None if nothing or draw.random() < 0.1 else draw.choice(values) for _ in range(count)]
+        return pl.Series(drawn, dtype=kind)
+
+    def numbers(table: str, name: str, count: int) -> pl.Series:
+        found = policy.tables[table].columns[name]
+        if not hasattr(found, "low"):
+            return column([-(10.0**18), -1.0, 0.0, 3.0, 10.0**18, 1e300], count, pl.Float64)
+        low, high = float(found.low), float(found.high)
+        return column([low, high, (low + high) / 2, low - 1e19, math.inf, math.nan], count, pl.Float64)
+
+    visits = draw.choice([0, 1, 3, 60])
+    t = {
+        "id": pl.Series(range(rows), dtype=pl.Int64) if draw.random() < 0.7 else column(range(3), rows, pl.Int64),
+        "g": column(["a", "b", "c", "z"], rows, pl.String),
+        "b": column([1, 2, 3, 9], rows, pl.Int64),
+        "x": numbers("t", "x", rows),
+        "y": numbers("t", "y", rows),
+        "d": column([_day(1980), _day(1990), _day(1991)], rows, pl.Date),
+        "s": column(["a", "ab", "", "é"], rows, pl.String),
+    }
+    v = {
+        "id": column(range(8), visits, pl.Int64),
+        "w": numbers("v", "w", visits),
+        "k": column([0, 1, 2], visits, pl.Int64),
+    }
+    return {"t": pl.DataFrame(t), "v": pl.DataFrame(v)}
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def _case(draw: random.Random, number: int, policy: dict[str, Any], data: dict[str, pl.DataFrame]) -> Case:
+    options: dict[str, Any] = {"epsilon": draw.choice(EPSILONS), "confidence": draw.choice(CONFIDENCES)}
+    if draw.random() < 0.5:
+        options["confidence"] = 0.95
+    if draw.random() < 0.25:
+        sql = draw.choice(JOINED)
+        options["mechanism"] = draw.choice(("auto", "truncate", "r2t") if policy["unit"] == "t.id" else BY_ROW)
+        if draw.random() < 0.3 and options["mechanism"] in ("truncate", "r2t"):
+            options["bounds"] = {"a": [0, draw.choice([1, 1000, 2**50])]}
+    else:
+        chosen = draw.sample(AGGREGATES, draw.choice([1, 1, 1, 2, 3]))
+        if draw.random() < 0.1:
+            chosen = ["AVG(m)"]
+        names = ("n1", "n2", "n3")
+        keys = draw.choice(KEYS) if chosen != ["AVG(m)"] else ""
+        shown = ", ".join([*([keys] if keys else []), *(f"{a} AS {n}" for a, n in zip(chosen, names, strict=False))])
+        source = draw.choice(["t", "t", "t", "v"]) if not re.search(r"[ysdbgx]\b", shown) else "t"
+        if chosen == ["AVG(m)"]:
+            source = "(SELECT id, SUM(w) AS m FROM v GROUP BY id) AS i"
+        where = draw.choice(WHERES) if source == "t" else ""
+        sql = f"SELECT {shown} FROM {source} {where}" + (f" GROUP BY {keys}" if keys else "")
+        if draw.random() < 0.2 and len(chosen) > 1:
+            options["split"] = {names[place]: draw.choice(SHARES) for place in range(len(chosen))}
+        options["mechanism"] = draw.choice(_mechanisms(chosen))
+    return Case(number, policy, data, sql, options)
+
+
+def _mechanisms(chosen: list[str]) -> tuple[str, ...]:
+    """Those that all columns have, most of the time."""
+    if all(re.match(r"MEDIAN|QUANTILE|MIN|MAX", aggregate) for aggregate in chosen):
+        return OF_QUANTILES
+    if all(re.fullmatch(r"(SUM|AVG)\([xy]\)", aggregate) for aggregate in chosen):
+        return OF_SUMS
+    return ("auto",)
