@@ -80,7 +80,7 @@ def test_the_interval_covers():
 def test_bad_arguments():
     with pytest.raises(ParameterError, match="at least"):
         SmoothLaplace(Fraction(1, 10**6), Fraction(1, 10**6), 1)
-    with pytest.raises(ParameterError, match="at least"):
+    with pytest.raises(ParameterError, match="delta must lie strictly between"):
         SmoothLaplace(ONE, Fraction(0), 1)
     with pytest.raises(ValueError, match="integers are measured"):
         SmoothLaplace(ONE, Fraction(1, 10**6), 2).measure([1], 1.0, 0.1, TestRandomness(1))

@@ -20,6 +20,9 @@ class _Told:
     def condition(self, epsilon, miss, centred):
         return ""
 
+    def prepare(self, epsilon, miss, centred):
+        pass
+
     def expected(self, epsilon, miss, centred, expectation):
         return 100.0
 

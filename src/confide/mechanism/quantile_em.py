@@ -54,7 +54,7 @@ class FlippedPair:
             raise ParameterError("the mechanism em takes up to 2^31 rows; use pair or svt for this table")
         for end in self._ends.made():
             if isinstance(end, FlippedEnd):
-                keep_shift(2 * end.far(MOST_ROWS), "a quantile's exponents")
+                keep_shift(2 * end._far(MOST_ROWS), "a quantile's exponents")
 
     @property
     def loss(self) -> PureDP:
@@ -153,7 +153,7 @@ class FlippedEnd:
         return (
             np.concatenate([starts, np.zeros(len(ranks) + 1, dtype=np.int64)]),
             np.concatenate([gap_sizes, single_sizes, [1]]),
-            np.minimum(np.concatenate([gaps, singles, below]), self.far(rows)),
+            np.minimum(np.concatenate([gaps, singles, below]), self._far(rows)),
         )
 
     def exponents(self, below: Integers, upto: Integers, rows: int) -> Integers:
@@ -166,12 +166,12 @@ class FlippedEnd:
     def _place(self, rows: int) -> int:
         return max(1, order_statistics(self.q, rows)[0])
 
-    def far(self, rows: int) -> int:
+    def _far(self, rows: int) -> int:
         return max(math.ceil(FAR / float(self.mechanism.rate)), self.shift(rows) + 1)
 
     def _ranks(self, rows: int) -> Integers:
         """First ranks of the segments of single data points: each near the peak alone, the others together."""
-        peak, far = self._place(rows) - self.shift(rows), self.far(rows)
+        peak, far = self._place(rows) - self.shift(rows), self._far(rows)
         near = np.arange(max(0, peak - far - 1), min(rows, peak + far + 1), dtype=np.int64)
         cuts = np.concatenate([[0], near, near[-1:] + 1]) if len(near) else np.zeros(1, dtype=np.int64)
         return np.unique(cuts[cuts < rows]).astype(np.int64)

@@ -129,8 +129,9 @@ def _added(tally: Tally, q: Fraction, domain: Domain, alpha: float) -> float:
     reach = min(_farthest(domain, alpha), 2 * tally.rows * d // max(p, d - p) + 2)
     steps = np.arange(reach + 1, dtype=np.int64)
     drift = (steps + 1) * max(p, d - p)
-    upper = tally.order_statistics((p * tally.rows + drift) // d + 1, *domain)
-    lower = tally.order_statistics(-((drift - p * tally.rows) // d), *domain)
+    whole, part = divmod(p * tally.rows, d)  # apart, since the product may pass 64 bits
+    upper = tally.order_statistics(whole + (part + drift) // d + 1, *domain)
+    lower = tally.order_statistics(whole - (drift - part) // d, *domain)
     return float((_log(upper - lower) - alpha * steps).max())
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import ParameterError, QueryError
-from confide.mechanism.additive import laplace
+from confide.errors import EpsilonTooSmall, ParameterError, QueryError
+from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.ladder import SMALLEST_EPSILON, Ladder
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.smooth import Smooth
@@ -73,7 +73,8 @@ class Graph:
             return EdgeCountInquiry(graph)
 
         def counting(share: Fraction, miss: float) -> Counting:
-            return Counting(name, lambda count: _noised(np.array([count]), 1, share, miss, self._edges.holdings))
+            noise = laplace(1, share)
+            return Counting(name, lambda count: _noised(np.array([count]), noise, miss, self._edges.holdings))
 
         return ask(self._edges, Pattern("edges", counting, reading=reading), epsilon, confidence)
 
@@ -142,7 +143,8 @@ class Graph:
         def counting(share: Fraction, miss: float) -> Counting:
             # An edge moves each of its ends (one of them, if directed) from one degree to the next.
             sensitivity = 2 if self.directed else 4
-            return Counting("laplace", lambda found: _noised(found, sensitivity, share, miss, self._edges.holdings))
+            noise = laplace(sensitivity, share)
+            return Counting("laplace", lambda found: _noised(found, noise, miss, self._edges.holdings))
 
         degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
         pattern = Pattern("nodes", counting, f"up to {up_to}", degrees, reading)
@@ -164,7 +166,9 @@ class Graph:
             chosen = "smooth" if mechanism == "auto" and share < SMALLEST_EPSILON else name
             measured = _smooth if chosen == "smooth" else _ladder
             if chosen == "ladder" and share < SMALLEST_EPSILON:
-                raise ParameterError("the mechanism ladder needs an epsilon of at least 0.001; smooth takes less")
+                raise EpsilonTooSmall("the mechanism ladder needs an epsilon of at least 0.001; smooth takes less")
+            if chosen == "smooth":
+                Smooth(share)  # refuses what is too small for it
 
             def count(network: "Network") -> Measured:
                 return (measured(*found(network), share, miss, self._edges.holdings),)
@@ -235,10 +239,8 @@ def _nothing_cut(at_most: object) -> None:
         raise ParameterError("at_most is for nodes as the unit; with edges as the unit nothing is cut: leave it out")
 
 
-def _noised(
-    counts: NDArray[np.int64], sensitivity: int, epsilon: Fraction, miss: float, holdings: Holdings
-) -> Measured:
-    measurement = laplace(sensitivity, epsilon).measure(counts.astype(np.int64), holdings.randomness)
+def _noised(counts: NDArray[np.int64], noise: Additive, miss: float, holdings: Holdings) -> Measured:
+    measurement = noise.measure(counts.astype(np.int64), holdings.randomness)
     half = int(measurement.law.half_width(1 - Fraction(miss)))
     return tuple(inside(int(value), half) for value in measurement.values)
 

@@ -9,11 +9,12 @@ from confide.errors import ParameterError, QueryError
 from confide.mechanism.law import miss_rate
 from confide.policy import KeyUnit
 from confide.privacy.charge import Charge
-from confide.privacy.loss import PrivacyLoss
+from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
 from confide.release.answer import Answer, KeyColumn, ValueColumn
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings, Release
+from confide.release.least import made_at
 
 if TYPE_CHECKING:
     from confide.engine.network import GraphInquiry
@@ -89,10 +90,13 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
             f"to {MOST_EDGES:,} edges; ask edges() or degree_histogram() with edges as the unit"
         )
     exact, level = exact_epsilon(epsilon), confidence_level(confidence)
-    loss, share = pure_share(holdings.ledger.budget, exact)
-    if edges.replaced:
-        share /= 2  # a row that is replaced is one that goes and one that comes
-    counting = pattern.counting(share, miss_rate(level))
+
+    def made(tried: Fraction) -> tuple[PureDP | ZCDP, Counting]:
+        loss, share = pure_share(holdings.ledger.budget, tried)
+        # A row that is replaced is one that goes and one that comes.
+        return loss, pattern.counting(share / 2 if edges.replaced else share, miss_rate(level))
+
+    loss, counting = made_at(exact, made)
     what = (pattern.name, pattern.more, edges.table, edges.source, edges.target, str(edges.directed), edges.unit)
     key = holdings.key("graph", *what, counting.mechanism, str(exact), repr(level))
 
