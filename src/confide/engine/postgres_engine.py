@@ -40,6 +40,9 @@ _SETTINGS = {
     "default_transaction_isolation": "repeatable read",
     "timezone": "UTC",
     "datestyle": "ISO, YMD",
+    "client_encoding": "UTF8",
+    "row_security": "on",
+    "transform_null_equals": "off",
     "standard_conforming_strings": "on",
     "extra_float_digits": "1",
     "bytea_output": "hex",
@@ -50,6 +53,10 @@ _SETTINGS = {
 _OPTIONAL = ("lc_messages",)  # only a superuser may set it, and only logs depend on it
 _WORK_MEMORY = "256MB"
 _BEGIN = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_OWN_FUNCTIONS_FIRST = """
+SELECT set_config('search_path', concat_ws(', ', 'pg_catalog', NULLIF(current_setting('search_path'), '')), false)
+"""
+"""Else a search path that names pg_catalog last would let functions of others stand for those of the database."""
 
 # The driver's own warnings would go to standard error, which is the analyst's.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -96,6 +103,7 @@ class PostgresEngine(SqlEngine):
         complaint = ""
         try:
             with self._transaction():
+                self._require_unicode()
                 self._described = {label: self._describe(label) for label in tables}
                 place = self._connected().info
                 where = [place.host, str(place.port), place.dbname]
@@ -232,6 +240,7 @@ class PostgresEngine(SqlEngine):
             except psycopg.Error:
                 if setting not in _OPTIONAL:
                     raise
+        connection.execute(_OWN_FUNCTIONS_FIRST)
         connection.adapters.register_loader("numeric", _Numeric)
 
     def _ask(self, statement: str, parameters: tuple[Any, ...] = ()) -> Rows:
@@ -286,15 +295,22 @@ class PostgresEngine(SqlEngine):
 
     # --- what the data may have become since they were opened ---------------------------------------------------------
 
+    def _require_unicode(self) -> None:
+        """In other encodings a text may hold what has no letter, and every statement that meets it would fail."""
+        encoding = self._ask("SHOW server_encoding")[0][0]
+        if encoding != "UTF8":
+            raise SourceError(f"the database is encoded in {encoding}; Confide reads databases in UTF8")
+
     def _describe(self, label: str) -> Described:
         return describe(self._ask, self._policy.tables[label], self._schema)
 
     def _check_columns(self) -> None:
-        """A column that was dropped, or has another type now, ends the question."""
+        """A column that was dropped, or has another type now, or may repeat its values now, ends the question."""
         for label, before in self._described.items():
             now = self._describe(label)
             named = self._policy.tables[label].columns
-            if now.place != before.place or any(now.columns.get(c) != before.columns.get(c) for c in named):
+            other = any(now.columns.get(column) != before.columns.get(column) for column in named)
+            if now.place != before.place or other or not before.unique <= now.unique:
                 raise SourceError(f"{label} has changed since it was opened")
 
     def _check_public_rows(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from confide.engine.postgres_types import StoredType, plain, stored_type
 from confide.engine.schema import Stored, read_column, read_public_column
 from confide.engine.storage import Storage
 from confide.engine.syntax import name
@@ -20,17 +21,29 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.rel
 WHERE c.oid = to_regclass(%s)
 """
 COLUMN_SQL = """
-SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typtype::text,
-       has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
-WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WITH RECURSIVE base(attname, attnum, own, type, modifier) AS (
+    SELECT attname, attnum, format_type(atttypid, atttypmod), atttypid, atttypmod FROM pg_catalog.pg_attribute
+    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT b.attname, b.attnum, b.own, t.typbasetype, t.typtypmod
+    FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
+)
+SELECT b.attname, b.own, b.type::bigint, b.modifier, t.typtype = 'e' OR (t.typname = 'citext' AND EXISTS (
+           SELECT FROM pg_catalog.pg_depend AS d JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid
+           WHERE d.classid = CAST('pg_catalog.pg_type' AS regclass) AND d.objid = t.oid AND d.deptype = 'e'
+           AND d.refclassid = CAST('pg_catalog.pg_extension' AS regclass) AND e.extname = 'citext')),
+       has_column_privilege(%s, b.attnum, 'SELECT')
+FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype <> 'd' ORDER BY b.attnum
 """
 UNIQUE_SQL = """
 SELECT a.attname FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a
 ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
 WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indnkeyatts = 1
 AND i.indpred IS NULL AND i.indexprs IS NULL
+AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS h WHERE h.inhparent = c.oid))
 """
+"""Tables that inherit from one are read with it, and their rows are under no index of it, unless they are its parts."""
 VIEW_SQL = """
 WITH RECURSIVE seen(oid) AS (
     SELECT CAST(%s AS oid)
@@ -47,8 +60,6 @@ SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v' AND pron
 _TEXTS = re.compile(r"'(?:[^']|'')*'")
 _CALLED = re.compile(r'("(?:[^"]|"")+"|[A-Za-z_][\w$]*)\s*\(')
 _READABLE_KINDS = {"r": "table", "p": "table", "v": "view", "m": "materialised view", "f": "foreign table"}
-_INTEGERS = {"smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "oid": "BIGINT"}
-_MOST_DIGITS = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,7 @@ class Described:
 
     place: str
     kind: str
-    columns: Mapping[str, tuple[str, bool]]
-    """Type as the database names it, and whether it is an enumeration."""
+    columns: Mapping[str, StoredType]
     unique: frozenset[str]
     writable: bool
 
@@ -83,15 +93,14 @@ def describe(run: Any, table: Table, schema: str | None) -> Described:
         raise SourceError(f"{table.name} is not a table or a view in the database")
     if kind == "v":
         _require_repeatable(run, table, oid)
-    columns = run(COLUMN_SQL, (oid,))
-    wanted = [label for label, *_ in columns if table.public or label in table.columns]
+    columns = run(COLUMN_SQL, (oid, oid))
     if not readable:
-        closed = [label for label, _, _, open_ in columns if label in wanted and not open_]
+        closed = [label for label, *_, open_ in columns if not open_ and (table.public or label in table.columns)]
         if closed:
             grant = f"GRANT SELECT ON {own_schema}.{own_name} TO ..."
             raise SourceError(f"the database does not let this user read {table.name}; run: {grant}")
     unique = frozenset(row[0] for row in run(UNIQUE_SQL, (oid,)))
-    types = {label: (stored, category == "e") for label, stored, category, _ in columns}
+    types = {label: stored_type(*facts) for label, *facts, _ in columns}
     return Described(f"{name(own_schema)}.{name(own_name)}", _READABLE_KINDS[kind], types, unique, bool(writable))
 
 
@@ -109,21 +118,20 @@ def _require_repeatable(run: Any, table: Table, oid: int) -> None:
 
 
 def relation(described: Described, table: Table) -> Relation:
-    """The columns that the policy names, each in the type that statements expect of it."""
+    """The columns that the policy names, each in the type that statements expect of it; of a public table all."""
     stored: dict[str, Stored] = {}
-    plain: list[str] = []
-    for label, column in table.columns.items():
+    given: list[str] = []
+    for label in [*table.columns, *(own for own in described.columns if table.public and own not in table.columns)]:
         if label not in described.columns:
             raise SourceError(_missing(label, described, table))
-        kind, sql = _plain(label, *described.columns[label])
-        plain.append(sql)
-        stored[label] = read_column(column, kind, f"{table.name}, column {label}")
-    for label, facts in described.columns.items():
-        if table.public and label not in stored:
-            kind, sql = _plain(label, *facts)
-            plain.append(sql)
-            stored[label] = read_public_column(label, kind)
-    base = f"SELECT {', '.join(plain) or '1 AS one'} FROM {described.place}"
+        column, kind = table.columns.get(label), described.columns[label]
+        if column is not None:
+            read_column(column, kind.words, f"{table.name}, column {label}")  # is such a type accepted?
+        words, sql = plain(column, name(label), kind)
+        given.append(f"{sql} AS {name(label)}")
+        where = f"{table.name}, column {label}"
+        stored[label] = read_column(column, words, where) if column is not None else read_public_column(label, words)
+    base = f"SELECT {', '.join(given) or '1 AS one'} FROM {described.place}"
     shown = ", ".join(f"{column.sql} AS {name(label)}" for label, column in stored.items()) or "1 AS one"
     query = Translator("postgres", {"base": base})(f"SELECT {shown} FROM main.base AS base")
     return Relation(query, {label: column.storage for label, column in stored.items()})
@@ -133,31 +141,3 @@ def _missing(label: str, described: Described, table: Table) -> str:
     other = next((own for own in described.columns if own.casefold() == label.casefold()), None)
     hint = f"it has {other or ', '.join(sorted(described.columns)[:20]) or 'none'}"
     return f"{table.name} has no column {label}, which the policy names; {hint}"
-
-
-def _plain(label: str, stored: str, enumeration: bool) -> tuple[str, str]:
-    """The type in DuckDB's words, and the column cast to what carries it exactly; what is not a number is NULL."""
-    column = name(label)
-    decimal = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", stored)
-    if stored in _INTEGERS:
-        return "BIGINT", f"CAST({column} AS BIGINT) AS {column}"
-    if decimal and int(decimal[1]) <= _MOST_DIGITS and 0 <= int(decimal[2]) <= int(decimal[1]):
-        known = f"NULLIF({column}, CAST('NaN' AS NUMERIC))"
-        return f"DECIMAL({decimal[1]},{decimal[2]})", f"{known} AS {column}"
-    if stored.startswith("numeric"):
-        # Beyond doubles, and too near 0 for them, a cast would raise.
-        within = f"ROUND(LEAST(GREATEST({column}, -1e308), 1e308), 300)"
-        known = f"CASE WHEN {column} <> CAST('NaN' AS NUMERIC) THEN CAST({within} AS DOUBLE PRECISION) END"
-        return "DOUBLE", f"{known} AS {column}"
-    if stored in ("real", "double precision"):
-        return "DOUBLE", f"CAST({column} AS DOUBLE PRECISION) AS {column}"
-    if stored == "boolean":
-        return "BOOLEAN", f"{column} AS {column}"
-    if stored == "date":
-        return "DATE", f"{column} AS {column}"
-    if stored.startswith("timestamp"):
-        moment = f"{column} AT TIME ZONE 'UTC'" if stored.endswith("with time zone") else column
-        return "DATE", f"CAST({moment} AS DATE) AS {column}"
-    if enumeration or re.match(r"(character|text|citext|name|uuid)", stored):
-        return "VARCHAR", f'CAST({column} AS TEXT) COLLATE "C" AS {column}'
-    return stored.upper(), f'CAST({column} AS TEXT) COLLATE "C" AS {column}'
