@@ -45,7 +45,34 @@ SPARK = Translator("spark", {"t": "SELECT `x` AS `x` FROM v"})
             "TRY_CAST(FLOOR(x // 1) AS BIGINT)",
             "CASE WHEN FLOOR(DIV(x, 1)) BETWEEN CAST('-9.2e18' AS DOUBLE PRECISION)"
             " AND CAST('9.2e18' AS DOUBLE PRECISION) THEN CAST(FLOOR(DIV(x, 1)) AS BIGINT) END",
-            "TRY_CAST(FLOOR(x DIV 1) AS BIGINT)",
+            "TRY_CAST(FLOOR(CASE WHEN x DIV 1 > CAST('9.2e18' AS DOUBLE) THEN CAST('9.2e18' AS DOUBLE)"
+            " WHEN x DIV 1 < CAST('-9.2e18' AS DOUBLE) THEN CAST('-9.2e18' AS DOUBLE) ELSE x DIV 1 END) AS BIGINT)",
+        ),
+        (
+            "TRY_CAST(TRY_CAST(TRIM(x) AS HUGEINT) AS BIGINT)",
+            "CASE WHEN CAST(TRIM(x) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807"
+            " THEN CAST(CAST(TRIM(x) AS DECIMAL) AS BIGINT) END",
+            "TRY_CAST(TRY_CAST(TRIM(x) AS DECIMAL(38, 0)) AS BIGINT)",
+        ),
+        (
+            "x / '3.0'::DOUBLE",
+            "CASE WHEN ABS(x) < CAST('1e-290' AS DOUBLE PRECISION) THEN CAST('0' AS DOUBLE PRECISION)"
+            " ELSE x / CAST('3.0' AS DOUBLE PRECISION) END",
+            "x / CAST('3.0' AS DOUBLE)",
+        ),
+        (
+            "CAST(x AS HUGEINT) // (5)::BIGINT",
+            "DIV(CAST(x AS DECIMAL), CAST((5) AS BIGINT))",
+            "CASE WHEN CAST(x AS DECIMAL(38, 0)) > CAST(23058430092136939520 AS DECIMAL(38, 0))"
+            " THEN CAST(23058430092136939520 AS DECIMAL(38, 0))"
+            " WHEN CAST(x AS DECIMAL(38, 0)) < CAST(-23058430092136939520 AS DECIMAL(38, 0))"
+            " THEN CAST(-23058430092136939520 AS DECIMAL(38, 0))"
+            " ELSE CAST(x AS DECIMAL(38, 0)) END DIV CAST((5) AS BIGINT)",
+        ),
+        (
+            "REGEXP_FULL_MATCH(x, '[ ]*[0-9]{1,18}')",
+            "x ~ '(?p)^(?:[ ]*[0-9]{1,18})$'",
+            "x RLIKE '(?d)\\\\A(?:[ ]*[0-9]{1,18})\\\\z'",
         ),
         ("'it''s \\ é'", "'it''s \\ é'", "'it\\'s \\\\ é'"),
     ],
@@ -65,6 +92,13 @@ def test_a_missing_unit_is_looked_up_by_a_join() -> None:
         found = translate(written)
         assert "NOT EXISTS(SELECT 1 FROM many WHERE many.u = s.x)" in found
         assert "NOT s.x IN (1, 2)" in found
+
+
+def test_what_stands_for_a_table_is_left_as_it_is_written() -> None:
+    """It is of the dialect already: to be read and written once more could only change it."""
+    for dialect in ("postgres", "spark"):
+        native = "SELECT  weird( 'a\\\\b' ) AS x FROM   v"
+        assert Translator(dialect, {"t": native})("SELECT x FROM main.t AS s") == f"SELECT x FROM ({native}) AS s"
 
 
 def test_ties_are_ordered_alike() -> None:

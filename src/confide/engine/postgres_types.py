@@ -1,8 +1,8 @@
 """The types of PostgreSQL that a policy's columns may have, and the SQL that reads them: the rules of docs/values.md.
 
 A type is known by its number in the catalogue, never by its name: anybody may name a domain `timestamp_text`. Every
-expression is total, in PostgreSQL 12 and newer, and depends on no setting of a session. What could raise stands behind a
-condition of a CASE, which the database evaluates in order, and never behind an AND.
+expression is total, in PostgreSQL 12 and newer, and depends on no setting of a session. What could raise stands behind
+a condition of a CASE, which the database evaluates in order, and never behind an AND.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,9 @@ from confide.engine.syntax import case, cast, text
 from confide.policy import Column, Date, Number, Unbounded
 from confide.policy.column import INDEX_LIMIT
 
-Family = Literal["integer", "decimal", "float", "boolean", "text", "uuid", "date", "timestamp", "moment", "time", "other"]
+Family = Literal[
+    "integer", "decimal", "float", "boolean", "text", "uuid", "date", "timestamp", "moment", "time", "other"
+]
 
 _FAMILIES: Final[Mapping[int, Family]] = {
     16: "boolean", 20: "integer", 21: "integer", 23: "integer", 26: "integer", 700: "float", 701: "float",
@@ -52,7 +54,7 @@ class StoredType:
         """The type as DuckDB would name it, or the name that it has here."""
         if self.digits is not None:
             return f"DECIMAL({self.digits[0]},{self.digits[1]})"
-        return _WORDS.get(self.family, self.name)
+        return _WORDS.get(self.family, f"the type {self.name}")
 
 
 def stored_type(name: str, number: int, modifier: int, labels: bool) -> StoredType:

@@ -21,6 +21,7 @@ from confide.engine.refining import passes
 from confide.engine.running import Columns, Rows
 from confide.engine.spark_schema import Place, relation
 from confide.engine.spark_session import NoExecutorsError, OwnSession, new_tag
+from confide.engine.spark_types import type_name
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.syntax import name
 from confide.engine.translation import Translator
@@ -119,7 +120,7 @@ class SparkEngine(SqlEngine):
         def find() -> dict[str, str]:
             frame = spark.read.parquet(place.where) if place.files else spark.table(place.where)
             frame.createOrReplaceTempView(self._view(label))
-            return dict(frame.dtypes)
+            return {field.name: type_name(field) for field in frame.schema.fields}
 
         try:
             return self._session.run(find)

@@ -26,9 +26,19 @@ _SETTINGS: Final = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.variable.substitute": "false",  # else ${...} in a text of a question would be replaced
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",  # else a name in backquotes would be a pattern
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
@@ -82,7 +92,7 @@ class OwnSession:
         self.limit_seconds = limit_seconds
         self.alone_seconds = _ALONE
         for setting, value in _SETTINGS.items():
-            if self.spark.conf.get(setting) != value:
+            if self.spark.conf.get(setting, None) != value:
                 self.spark.conf.set(setting, value)
 
     def require_process(self) -> None:

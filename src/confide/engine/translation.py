@@ -29,6 +29,10 @@ _TYPES: Final = {
     exp.DType.BOOLEAN, exp.DType.DECIMAL, exp.DType.INT,
 }  # fmt: skip
 _WIDEST_DOUBLE: Final = "9.2e18"
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_LARGEST_QUOTIENT: Final = 1 << 62
+_MOST_WIDE: Final = 10**38 - 1
+_NEARLY_NOTHING: Final = "1e-290"
 _WIDE: Final = "DECIMAL(38, 0)"
 _HALF: Final = 31
 EPOCH: Final = "1970-01-01"
@@ -71,9 +75,9 @@ class Translator:
         """A table of ours stands in the schema `main`; other names are parts of the statement itself."""
         if node.db != "main":
             return node
-        query = sqlglot.parse_one(self.relations[node.name], read=self.dialect)
-        assert isinstance(query, exp.Select)
-        return query.subquery(node.alias or node.name)
+        # As it is written: it is of that dialect already.
+        query = exp.Subquery(this=exp.Var(this=self.relations[node.name]))
+        return exp.alias_(query, node.alias or node.name, table=True)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -92,10 +96,66 @@ def _type(wide: exp.DataType) -> Rule:
 
 
 def _guarded_cast(node: exp.Expr) -> exp.Expr:
-    """A cast of a number that would raise beyond 64 bits: there it is NULL, as TRY_CAST makes it."""
-    ends = [exp.cast(exp.Literal.string(f"{sign}{_WIDEST_DOUBLE}"), "DOUBLE", dialect="duckdb") for sign in ("-", "")]
-    inside = exp.Between(this=node.this.copy(), low=ends[0], high=ends[1])
-    return exp.Case(ifs=[exp.If(this=inside, true=exp.cast(node.this.copy(), node.args["to"]))])
+    """There is no TRY_CAST. A cast of a trimmed text stands behind a pattern that admits nothing it could refuse; one
+    of a number that would raise beyond 64 bits is NULL there.
+    """
+    plain, inner = exp.cast(node.this.copy(), node.args["to"]), node.this
+    if isinstance(inner, exp.Trim):
+        return plain
+    if isinstance(inner, exp.Cast) and inner.to.this == exp.DType.DECIMAL:
+        ends: list[exp.Expr] = [exp.convert(_LEAST), exp.convert(_MOST)]
+    else:
+        ends = [_double(f"{sign}{_WIDEST_DOUBLE}") for sign in ("-", "")]
+    inside = exp.Between(this=inner.copy(), low=ends[0], high=ends[1])
+    return exp.Case(ifs=[exp.If(this=inside, true=plain)])
+
+
+def _double(written: str) -> exp.Cast:
+    return exp.cast(exp.Literal.string(written), "DOUBLE", dialect="duckdb")
+
+
+def _careful_division(node: exp.Expr) -> exp.Expr:
+    """A quotient of doubles that is too near 0 for them raises; what it is added to does not notice it."""
+    nothing = exp.LT(this=exp.Abs(this=node.this.copy()), expression=_double(_NEARLY_NOTHING))
+    return exp.Case(ifs=[exp.If(this=nothing, true=_double("0"))], default=node.copy())
+
+
+def _limited_floor(node: exp.Expr) -> exp.Expr:
+    """A FLOOR of a double is one of 64 bits, and raises beyond them in ANSI mode."""
+    within = _limited(node.this.copy(), *(_double(f"{sign}{_WIDEST_DOUBLE}") for sign in ("-", "")))
+    return exp.Floor(this=within)
+
+
+def _limited_division(node: exp.Expr) -> exp.Expr:
+    """A whole quotient has 64 bits, and wraps around beyond them: it is cut where no index reaches."""
+    divisor = next(iter(node.expression.find_all(exp.Literal)), None)
+    if divisor is None or divisor.is_string:
+        raise UnknownNodeError("a division by what is not written")
+    most = int(divisor.this) * _LARGEST_QUOTIENT
+    if most > _MOST_WIDE:
+        return node
+    ends = (exp.cast(exp.convert(end), _WIDE) for end in (-most, most))
+    divided = node.copy()
+    divided.set("this", _limited(node.this.copy(), *ends))
+    return divided
+
+
+def _limited(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    """LEAST and GREATEST would make a number of NULL."""
+    above = exp.If(this=exp.GT(this=value.copy(), expression=high), true=high.copy())
+    below = exp.If(this=exp.LT(this=value.copy(), expression=low), true=low.copy())
+    return exp.Case(ifs=[above, below], default=value)
+
+
+def _matched(before: str, after: str, like: Callable[[exp.Expr, exp.Expr], exp.Expr]) -> Rule:
+    """Whether a pattern matches the whole of a text; a point in it is anything but the end of a line."""
+
+    def rule(node: exp.Expr) -> exp.Expr:
+        assert isinstance(node.expression, exp.Literal)
+        pattern = exp.Literal.string(f"{before}(?:{node.expression.this}){after}")
+        return like(node.this.copy(), pattern)
+
+    return rule
 
 
 def _not_a_number(node: exp.Expr) -> exp.Expr:
@@ -223,6 +283,8 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.DataType: _type(exp.DataType.build("DECIMAL")),
     exp.TryCast: _guarded_cast,
     exp.Cast: _same,
+    exp.Div: _careful_division,
+    exp.RegexpFullMatch: _matched("(?p)^", "$", lambda value, pattern: exp.RegexpLike(this=value, expression=pattern)),
     exp.IsNan: _not_a_number,
     exp.Not: _absent,
     exp.IntDiv: _whole_division,
@@ -235,6 +297,8 @@ _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.DataType: _type(exp.DataType.build(_WIDE)),
     exp.TryCast: _same,
     exp.Cast: _days,
+    exp.Floor: _limited_floor,
+    exp.RegexpFullMatch: _matched("(?d)\\A", "\\z", lambda value, pattern: exp.func("REGEXP_LIKE", value, pattern)),
     exp.IsNan: _same,
     exp.Not: _absent,
     exp.IntDiv: _same,
@@ -245,5 +309,5 @@ _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.Window: _ordered,
     exp.CTE: _unhinted,
 }
-_SPARK_WIDE: Final[Mapping[type[exp.Expr], Rule]] = {**_SPARK, exp.Sum: _wide_sum}
+_SPARK_WIDE: Final[Mapping[type[exp.Expr], Rule]] = {**_SPARK, exp.Sum: _wide_sum, exp.IntDiv: _limited_division}
 """For statements in which anything has 128 bits."""
