@@ -27,7 +27,7 @@ _FAMILIES: Final[Mapping[int, Family]] = {
 """By the number that a type of the system has in every database: bool, int8, int2, int4, oid, float4, float8, numeric,
 name, text, bpchar, varchar, uuid, date, timestamp, timestamptz, time."""
 _WORDS: Final[Mapping[Family, str]] = {
-    "integer": "BIGINT", "decimal": "DOUBLE", "float": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR",
+    "integer": "BIGINT", "decimal": "DECIMAL(38,10)", "float": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR",
     "uuid": "UUID", "date": "DATE", "timestamp": "TIMESTAMP", "moment": "TIMESTAMP", "time": "TIME",
 }  # fmt: skip
 _MOST_DIGITS: Final = 38
