@@ -8,7 +8,9 @@ from math import floor, isfinite, isnan
 from typing import Any, Final
 from uuid import UUID
 
-NUMBER: Final = r" *[+-]?([0-9]{1,100}(\.[0-9]{0,100})?|\.[0-9]{1,100})([eE][+-]?[0-9]{1,2})? *"
+_SHORT: Final = r"([0-9]{1,100}(\.[0-9]{0,100})?|\.[0-9]{1,100})([eE][+-]?[0-9]{1,2})?"
+_LARGE: Final = r"([0-9]{1,8}(\.[0-9]{0,17})?|\.[0-9]{1,17})[eE][+-]?([12][0-9]{2}|300)"
+NUMBER: Final = rf" *[+-]?({_SHORT}|{_LARGE}|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *"
 WHOLE: Final = r" *([+-]?[0-9]{1,38})(\.0{0,100})? *"
 DAY: Final = r" *([0-9]{4}-[0-9]{2}-[0-9]{2})([ T][^\n]*)?"
 YES: Final = ("true", "t", "yes", "y", "1", "1.0")

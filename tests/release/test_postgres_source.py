@@ -122,7 +122,8 @@ def test_columns_that_may_be_read_are_enough(postgres_server: PostgresServer, da
         ("DROP TABLE visit", "no table visit"),
         ("ALTER TABLE person DROP COLUMN age", "no column age"),
         ('ALTER TABLE person RENAME COLUMN age TO "AGE"', "it has AGE"),
-        ("ALTER TABLE person ALTER COLUMN age TYPE text", "stored as VARCHAR"),
+        ("ALTER TABLE person ALTER COLUMN age TYPE date USING DATE '2024-01-31'", "stored as DATE"),
+        ("ALTER TABLE person ALTER COLUMN age TYPE integer[] USING ARRAY[age]", r"stored as the type integer\[\]"),
         ("ALTER TABLE visit RENAME TO elsewhere; CREATE SEQUENCE visit", "not a table or a view"),
     ],
 )
