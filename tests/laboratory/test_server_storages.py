@@ -274,11 +274,11 @@ def policy_for(labels: Sequence[str], rows: int) -> Policy:
 
 
 def check(kept: Kept, opened: Callable[[Policy, Sequence[tuple[Any, Any]]], Engine], singly: bool) -> None:
-    """With no odd row and with all of them, and with each alone if `singly`."""
+    """With all odd rows; and with none, and with each alone, if `singly`."""
     labels = ACCEPTED[kept.family]
-    for odd in ([], list(kept.odd), *([one] for one in kept.odd if singly)):
+    for odd in (kept.odd, *([[], *([one] for one in kept.odd)] if singly else [])):
         rows = [*kept.plain, *odd]
-        for label in [label for label in COLUMNS if label not in labels] if singly or not odd else []:
+        for label in [label for label in COLUMNS if label not in labels]:
             with pytest.raises(SourceError, match=r"is stored as .*, but the policy makes it"):
                 opened(policy_for([label], len(rows)), rows)
         if labels:

@@ -33,6 +33,9 @@ _DAY: Final = (
 )
 _DATED: Final = f"[ ]*{_DAY}([ T].*)?"
 _MOMENT: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:.]*)?"
+_FIRST: Final = "TIMESTAMP '0001-01-01 00:00:00'"
+_LAST: Final = "TIMESTAMP '9999-12-31 23:59:59.999999'"
+_WORD: Final = "[ ]*[a-zA-Z01.]{1,5}[ ]*"
 _TRUE: Final = ("true", "t", "yes", "y", "1", "1.0")
 _FALSE: Final = ("false", "f", "no", "n", "0", "0.0")
 
@@ -57,8 +60,14 @@ def text_of(value: str, storage: Storage) -> str:
         case "date":
             return case([(matches(written, _MOMENT), written)])
         case "timestamp":
-            plain = "TIMESTAMP_NS" if storage.scale == _NANOSECONDS else "TIMESTAMP"
-            return _moment_text(written if storage.exact else cast(f"TRY_CAST({value} AS {plain})", "VARCHAR"))
+            fine = storage.scale == _NANOSECONDS
+            moment = value if storage.exact else f"TRY_CAST({value} AS {'TIMESTAMP_NS' if fine else 'TIMESTAMP'})"
+            if fine:
+                return _moment_text(cast(moment, "VARCHAR"))
+            # The first of all moments has no text, and DuckDB would end with it. It is cut off before the cast, since a
+            # cast of repeated values is done for all of them, whatever CASE it stands in.
+            told = _moment_text(cast(f"LEAST(GREATEST({moment}, {_FIRST}), {_LAST})", "VARCHAR"))
+            return case([(f"{moment} BETWEEN {_FIRST} AND {_LAST}", told)])
     return written
 
 
@@ -112,4 +121,6 @@ def day(value: str) -> str:
 def truth(value: str) -> str:
     """What a word says."""
     word = f"LOWER(TRIM({value}))"
-    return case([(among(word, _TRUE), "TRUE"), (among(word, _FALSE), "FALSE")])
+    # Which blanks TRIM takes away differs between engines.
+    said = case([(among(word, _TRUE), "TRUE"), (among(word, _FALSE), "FALSE")])
+    return case([(matches(value, _WORD), said)])
