@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_said(spark: Any, folder: Path) -> None:
     for table, words in (
         (person().drop_columns("age"), "no column age"),
         (person().rename_columns(["region", "AGE"]), "it has AGE"),
-        (person(10, region=["N"] * 10, age=["1"] * 10), "stored as VARCHAR"),
+        (person(10, region=["N"] * 10, age=[[1]] * 10), r"stored as the type array<bigint>"),
     ):
         pq.write_table(table, folder / "person.parquet")
         with pytest.raises(SourceError, match=words):
