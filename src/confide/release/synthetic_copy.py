@@ -19,6 +19,7 @@ from confide.policy import Contribution, Policy, RowUnit
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query.tree import Field, Scan, Summary
+from confide.release.spark_place import spark_place
 from confide.release.synthetic_check import checked, read_file
 
 _NOTHING: Final = Charge(0, "", PureDP(Fraction(0)), "synthetic data, which are public", "", "")
@@ -168,5 +169,7 @@ def _private(policy: Policy) -> str:
 
 
 def _declared(policy: Policy, name: str) -> bool:
-    """Whether the policy itself says where a public table is."""
-    return isinstance(policy.source, str) or (isinstance(policy.source, Mapping) and name in policy.source)
+    """Whether the policy itself says in which file a public table is; those on a server stay there."""
+    source = policy.source
+    place = source.get(name) if isinstance(source, Mapping) else source
+    return place is not None and "://" not in place and spark_place(policy) is None

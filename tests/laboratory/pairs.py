@@ -1,0 +1,209 @@
+"""Neighbour pairs: one call, two data sets that differ in one unit; everything that leaves is compared but the noise.
+
+What leaves: whether the call is answered and how it fails, texts, shapes, keys, mechanisms, notes, charges, what the
+ledger says, lines on stdout and stderr, warnings and logs. What is measured before noise is judged by `watching`.
+"""
+
+import logging
+import os
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import confide
+from confide.errors import ConfideError, EngineError
+from confide.privacy.budget import of_quanta
+from tests.laboratory.storing import Store, choose
+from tests.laboratory.watching import Door, violations, watched
+from tests.laboratory.worlds import Pair, calls, graph_pair, key_pair, plain_pair, row_pair
+
+Open = Callable[[Pair, Any, Store, Path, int], Any]
+"""From a pair, the tables of one side, how to keep them, a folder and a seed: a session."""
+
+
+@dataclass
+class Findings:
+    """What a run saw."""
+
+    asked: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+
+    def add(self, other: "Findings") -> None:
+        self.asked += other.asked
+        self.outcomes += other.outcomes
+        self.violations += other.violations
+
+
+@dataclass
+class Outcome:
+    """One call on one side."""
+
+    leaves: dict[str, Any]
+    doors: list[Door]
+    charged: tuple[Any, ...]
+
+
+def open_in_memory(pair: Pair, tables: Any, store: Store, folder: Path, seed: int) -> Any:
+    policy, frames = store.keep(pair.policy, tables, pair.types, folder)
+    return alike(confide.testing.open(policy, frames, seed=seed))
+
+
+def alike(session: Any) -> Any:
+    """Both sides have the ledger's secret in common: which rows of a unit count hangs on it, and on nothing else."""
+    session._holdings.ledger.secret = b"a secret of both"
+    return session
+
+
+def make_pair(rng: Random) -> Pair | None:
+    kind = rng.choice(["rows", "rows", "public rows", "keys", "keys", "public keys", "joins", "join keys", "graphs"])
+    if kind == "joins":
+        return row_pair(rng)
+    if kind == "join keys":
+        return key_pair(rng)
+    return graph_pair(rng) if kind == "graphs" else plain_pair(kind, rng)
+
+
+def try_pair(seed: int, count: int, opened: Open = open_in_memory, store: Store | None = None) -> Findings:
+    """So many calls of two neighbours, made from a seed."""
+    rng = Random(seed)
+    findings = Findings()
+    pair = make_pair(rng)
+    if pair is None:
+        return findings
+    kept = store or choose(rng)
+    asked = calls(pair, rng, count)
+    where = f"seed {seed}, {pair.name}, {kept.name}"
+    with tempfile.TemporaryDirectory() as folder, overheard() as said:
+        sessions = []
+        opening: list[str] = []
+        for side, tables in (("here", pair.tables), ("there", pair.neighbour)):
+            place = Path(folder) / side
+            place.mkdir()
+            try:
+                sessions.append(opened(pair, tables, kept, place, seed))
+                opening.append("opened")
+            except ConfideError as error:
+                opening.append(f"{type(error).__name__}: {error}".replace(str(place), ""))
+        if opening[0] != opening[1]:
+            findings.violations.append(f"{where}: {opening}")
+        try:
+            if len(sessions) == 2:
+                for words, call in asked:
+                    one, two = (perform(session, call) for session in sessions)
+                    findings.asked += 1
+                    findings.outcomes[str(one.leaves["status"]).split(":", 1)[0]] += 1
+                    for what in compare(one, two):
+                        findings.violations.append(f"{where}: {words}: {what}")
+        finally:
+            for session in sessions:
+                session.close()
+    if said:
+        findings.violations.append(f"{where}: words beside the answers: {said[:3]}")
+    return findings
+
+
+def perform(session: Any, call: Callable[[Any], Any]) -> Outcome:
+    """Call, and write down what leaves."""
+    ledger = session._holdings.ledger
+    before = sum(1 for _ in ledger.entries())
+    leaves: dict[str, Any] = {}
+    with watched() as doors:
+        try:
+            result = call(session)
+            leaves["status"] = "answered"
+            leaves |= told(result)
+        except ConfideError as error:
+            leaves["status"] = f"{type(error).__name__}: {error}"
+            leaves["cause"] = (error.__cause__, error.__suppress_context__ or error.__context__ is None)
+            if isinstance(error, EngineError):
+                leaves["status"] = "failed: a failure after a charge"
+        except Exception as error:  # noqa: BLE001  anything else that leaves is what is looked for
+            leaves["status"] = f"BROKEN {type(error).__name__}: {error}"
+    entries = list(ledger.entries(before))
+    leaves["ledger"] = [
+        {name: value for name, value in entry.body.items() if name in ("kind", "purpose", "analyst", "amount", "exact")}
+        for entry in entries
+    ]
+    charged = tuple(
+        of_quanta(tuple(int(number) for number in entry.body["amount"])) for entry in entries if entry.kind == "charge"
+    )
+    return Outcome(leaves, doors, charged)
+
+
+def told(result: Any) -> dict[str, Any]:
+    """All of a result but its noisy numbers; rendering it must not fail either."""
+    rendered = str(result)
+    assert rendered
+    facts: dict[str, Any] = {"type": type(result).__name__}
+    for name in ("confidence", "unit", "neighbours", "question", "notes", "cost", "left_out", "assumes", "mechanism"):
+        if hasattr(result, name):
+            facts[name] = getattr(result, name)
+    columns = getattr(result, "columns", None)
+    if isinstance(columns, tuple) and columns and hasattr(columns[0], "values"):
+        facts["columns"] = [
+            (column.name, column.type, getattr(column, "mechanism", "")) for column in columns
+        ]
+        facts["keys"] = [column.values for column in columns if not hasattr(column, "low")]
+        result.to_json()
+        result.to_arrow()
+    return facts
+
+
+def compare(one: Outcome, two: Outcome) -> list[str]:
+    """What differs although only the noise may."""
+    found = []
+    if "BROKEN" in str(one.leaves["status"]):
+        found.append(str(one.leaves["status"]))
+    if "failed" in str(one.leaves["status"]):
+        found.append("a failure after the charge")
+    private = _keys_are_private(one)
+    differ = one.leaves["status"] != two.leaves["status"]
+    for name in ["status", "ledger"] if differ else sorted({*one.leaves, *two.leaves}):
+        if name == "keys" and private:
+            continue
+        if one.leaves.get(name) != two.leaves.get(name):
+            found.append(f"{name}: {one.leaves.get(name)!r} and {two.leaves.get(name)!r}")
+    if not found and not private and len(one.charged) == 1:
+        found += violations(one.doors, two.doors, one.charged[0])
+    return found
+
+
+def _keys_are_private(outcome: Outcome) -> bool:
+    """Keys of no declared domain: which are shown is decided by noise, and told in a note."""
+    return any("are left out" in note for note in outcome.leaves.get("notes", ()))
+
+
+@contextmanager
+def overheard() -> Iterator[list[str]]:
+    """Whatever is written to stdout, stderr, warnings or logs inside."""
+    said: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(f"log: {record.getMessage()}")
+
+    listener = Listener(logging.INFO)
+    logging.getLogger().addHandler(listener)
+    with tempfile.TemporaryFile() as spoken, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        kept = [os.dup(number) for number in (1, 2)]
+        for number in (1, 2):
+            os.dup2(spoken.fileno(), number)
+        try:
+            yield said
+        finally:
+            for number, own in zip((1, 2), kept, strict=True):
+                os.dup2(own, number)
+                os.close(own)
+            logging.getLogger().removeHandler(listener)
+            spoken.seek(0)
+            text = spoken.read().decode(errors="replace")
+            said += [text] if text else []
+            said += [f"warning: {warning.message}" for warning in warned]

@@ -1,0 +1,142 @@
+"""Neighbours are told apart by noise alone: every product, every way of keeping data, every engine."""
+
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import confide
+from confide.release import asking
+from tests.engine.postgres_tables import create_schema
+from tests.laboratory.pairs import Findings, Open, alike, open_in_memory, try_pair
+from tests.laboratory.report import note
+from tests.laboratory.storing import STORES, Store, typed
+from tests.laboratory.worlds import Pair
+from tests.servers import PostgresServer
+
+CALLS = 12
+"""Of one pair of data sets."""
+PART = 2_500
+
+
+def run(first: int, asked: int, opened: Open = open_in_memory) -> Findings:
+    """Pairs from consecutive seeds, until so many calls were made of both sides."""
+    findings = Findings()
+    for seed in count(first):
+        if findings.asked >= asked:
+            return findings
+        findings.add(try_pair(seed, CALLS, opened))
+    raise AssertionError
+
+
+def check(audit: str, findings: Findings) -> None:
+    note(audit, pairs=findings.asked, answered=findings.outcomes["answered"], violations=len(findings.violations))
+    assert not findings.violations, "\n".join(findings.violations[:20])
+
+
+def test_neighbours_differ_in_noise_alone() -> None:
+    findings = run(0, 300)
+    assert not findings.violations, "\n".join(findings.violations[:20])
+    assert findings.outcomes["answered"] > 200
+
+
+@pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
+def test_neighbours_differ_in_noise_alone_however_they_are_kept(store: Store) -> None:
+    for seed in range(900, 903):
+        assert not try_pair(seed, 6, store=store).violations
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("part", range(40))
+def test_a_hundred_thousand_pairs(part: int) -> None:
+    check("pairs-duckdb", run(1_000_000 * (part + 1), PART))
+
+
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+def on_postgres(server: PostgresServer, database: str) -> Open:
+    def opened(pair: Pair, tables: Any, store: Store, folder: Path, seed: int) -> Any:
+        schema = create_schema(server, database, typed(pair.policy, tables, pair.types))
+        policy = pair.policy.to_yaml()
+        return alike(confide.testing.open(sourced(policy, server.url(database, schema=schema)), seed=seed))
+
+    return opened
+
+
+def on_spark(spark: Any) -> Open:
+    def opened(pair: Pair, tables: Any, store: Store, folder: Path, seed: int) -> Any:
+        for name, table in typed(pair.policy, tables, pair.types).items():
+            pq.write_table(table, folder / f"{name}.parquet")
+        files = {name: f"spark:{folder}/{name}.parquet" for name in tables}
+        return alike(confide.testing.open(sourced(pair.policy.to_yaml(), files), seed=seed))
+
+    return opened
+
+
+def sourced(policy: str, source: Any) -> confide.Policy:
+    return confide.Policy.parse_text(policy, also={"source": source})
+
+
+def test_neighbours_on_postgres(postgres_server: PostgresServer, postgres_database: str) -> None:
+    findings = run(51, 24, on_postgres(postgres_server, postgres_database))
+    assert not findings.violations, "\n".join(findings.violations[:20])
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("part", range(10))
+def test_five_thousand_pairs_on_postgres(part: int, postgres_server: PostgresServer, postgres_database: str) -> None:
+    check("pairs-postgres", run(100_000_000 + 100_000 * part, 500, on_postgres(postgres_server, postgres_database)))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("part", range(50))
+def test_five_thousand_pairs_on_spark(part: int, spark: Any) -> None:
+    check("pairs-spark", run(200_000_000 + 100_000 * part, 100, on_spark(spark)))
+
+
+# --- controls ---------------------------------------------------------------------------------------------------------
+
+
+def test_too_little_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = asking._combine
+    monkeypatch.setattr(asking, "_combine", lambda terms, cells: plain(terms, cells) * 2)
+    assert any("was paid" in found for found in run(0, 60).violations)
+
+
+def test_words_on_stderr_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = asking._combine
+
+    def loud(terms: Any, cells: Any) -> Any:
+        print("a line of a library", file=sys.__stderr__, flush=True)
+        return plain(terms, cells)
+
+    monkeypatch.setattr(asking, "_combine", loud)
+    assert any("words beside" in found for found in run(0, 60).violations)
+
+
+def test_a_fact_of_the_data_in_a_note_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = asking._release
+
+    def telling(holdings: Any, question: Any, exact: Any, *rest: Any) -> Any:
+        answer = plain(holdings, question, exact, *rest)
+        object.__setattr__(answer, "notes", (*answer.notes, f"{sum(int(cell.sum()) for cell in exact.cells)} in all"))
+        return answer
+
+    monkeypatch.setattr(asking, "_release", telling)
+    assert any("notes" in found for found in run(0, 60).violations)
+
+
+def test_a_failure_that_follows_the_data_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = asking._release
+
+    def failing(holdings: Any, question: Any, exact: Any, *rest: Any) -> Any:
+        if any(int(cell.sum()) % 2 for cell in exact.cells):
+            raise OverflowError("odd")
+        return plain(holdings, question, exact, *rest)
+
+    monkeypatch.setattr(asking, "_release", failing)
+    assert any("failure after" in found or "BROKEN" in found for found in run(0, 60).violations)

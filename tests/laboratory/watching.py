@@ -1,0 +1,174 @@
+"""What a release measures before noise, and whether two neighbours differ there by more than was paid for.
+
+`watched` writes down the exact numbers at every door where noise is added, for every mechanism. `violations` judges two
+such records of neighbouring data: the loss that the noise would really cost, summed over all doors, must not exceed the
+charge; bounds that follow the data must be smooth; ladders must be ladders.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from confide.mechanism.additive import Additive
+from confide.mechanism.ladder import Ladder
+from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.smooth import Smooth
+from confide.mechanism.smooth_laplace import SmoothLaplace
+from confide.mechanism.smooth_vector import SmoothVector
+from confide.mechanism.truncation import Levels
+from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
+from confide.trust import clip, exponential, median, optimal, plug_in, race, sparse
+
+SLACK = 1e-6
+"""What doubles may add to a loss."""
+
+_DECIDERS = (
+    clip.Clip, exponential.Graded, exponential.Naive, median.Selected, median.Histogram, optimal.Optimal,
+    plug_in.PlugIn, plug_in.PlugInMean, race.Raced, sparse.Sparse,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Noised:
+    """Integers to which noise of one law is added."""
+
+    law: Any
+    exact: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """Integers that get noise in proportion to a bound that follows the data."""
+
+    alpha: float
+    exact: tuple[int, ...]
+    bound: float
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """A count that is drawn from a ladder."""
+
+    count: int
+    rungs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What a level is learnt by."""
+
+    levels: Levels
+    gains: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The probability of yes."""
+
+    chance: float
+
+
+Door = Noised | Smoothed | Climbed | Walked | Decided
+
+
+def _whole(values: Any) -> tuple[int, ...]:
+    return tuple(int(value) for value in np.ravel(np.asarray(values, dtype=object)))
+
+
+@contextmanager
+def watched() -> Iterator[list[Door]]:
+    """The doors that are passed inside, in their order."""
+    doors: list[Door] = []
+    inside = 0  # a decider may be made of another one: the outer door is the one that is passed
+
+    def watch(kind: type, method: str, door: Callable[..., Door]) -> Any:
+        plain = getattr(kind, method)
+
+        def through(self: Any, *arguments: Any, **named: Any) -> Any:
+            nonlocal inside
+            if not inside:
+                doors.append(door(self, *arguments))
+            inside += kind in _DECIDERS
+            try:
+                return plain(self, *arguments, **named)
+            finally:
+                inside -= kind in _DECIDERS
+
+        return patch.object(kind, method, through)
+
+    def smoothed(mechanism: Any, answer: Any, bound: float, *_: Any) -> Door:
+        return Smoothed(float(mechanism.alpha), _whole(answer), float(bound))
+
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        enter(watch(Additive, "measure", lambda self, exact, *_: Noised(self.law, _whole(exact))))
+        for kind in (Smooth, SmoothVector, SmoothLaplace):
+            enter(watch(kind, "measure", smoothed))
+        enter(watch(Ladder, "measure", lambda _, count, rungs, *__: Climbed(int(count), _whole(rungs))))
+        enter(watch(Levels, "enough", lambda self, totals, *_: Walked(self, tuple(self.gains(totals)))))
+        for decider in _DECIDERS:
+            enter(watch(decider, "decide", lambda self, seen, *_: Decided(self.chance(seen))))
+        yield doors
+
+
+def violations(first: Sequence[Door], second: Sequence[Door], charged: PrivacyLoss) -> list[str]:
+    """Where two records of neighbouring data are further apart than their charge allows."""
+    if [type(door) for door in first] != [type(door) for door in second]:
+        return [f"{len(first)} doors were passed, and {len(second)} by the neighbour"]
+    found: list[str] = []
+    epsilon = rho = 0.0
+    for one, two in zip(first, second, strict=True):
+        match one, two:
+            case Noised(law, exact), Noised(other, there):
+                if law != other:
+                    return [*found, f"the noise differs: {law} and {other}"]
+                if len(exact) != len(there):
+                    return [*found, "the shapes of what is noised differ"]
+                changes = [abs(a - b) for a, b in zip(exact, there, strict=True)]
+                if isinstance(law, DiscreteLaplace):
+                    own = float(sum(changes) / law.scale)
+                    epsilon, rho = epsilon + own, rho + own**2 / 2
+                elif isinstance(law, DiscreteGaussian):
+                    rho += float(sum(change**2 for change in changes) / (2 * law.variance))
+                    epsilon = math.inf if any(changes) else epsilon
+                elif any(changes):
+                    found.append("numbers without noise differ")
+            case Smoothed(alpha, exact, bound), Smoothed(_, there, near):
+                moved = sum(abs(a - b) for a, b in zip(exact, there, strict=True))
+                if moved > min(bound, near) * (1 + SLACK):
+                    found.append(f"{moved} is beyond the smooth bounds {bound} and {near}")
+                if abs(math.log(max(bound, 1e-300)) - math.log(max(near, 1e-300))) > alpha + SLACK and max(bound, near) > 1:
+                    found.append(f"bounds {bound} and {near} are not {alpha}-smooth")
+            case Climbed(count, rungs), Climbed(there, others):
+                if abs(count - there) > min(rungs[0], others[0]):
+                    found.append(f"a count moves by {abs(count - there)} on first rungs {rungs[0]} and {others[0]}")
+                if any(a > b for a, b in zip(rungs, others[1:])) or any(a > b for a, b in zip(others, rungs[1:])):
+                    found.append("the rungs are no ladder")
+            case Walked(levels, gains), Walked(_, others):
+                most = 1 if levels.owners == 1 and levels.change is None else 2
+                moved = [a - b for a, b in zip(gains, others, strict=True)]
+                if moved and not (
+                    (min(moved) >= -(most - 1) and max(moved) <= most) or (min(moved) >= -most and max(moved) <= most - 1)
+                ):
+                    found.append(f"gains move by {min(moved)} to {max(moved)}")
+            case Decided(chance), Decided(there):
+                own = _log_ratio(chance, there)
+                epsilon, rho = epsilon + own, rho + own**2 / 2
+    match charged:
+        case PureDP(paid) if epsilon > float(paid) * (1 + SLACK) + SLACK:
+            found.append(f"a loss of {epsilon} where ε = {float(paid)} was paid")
+        case ZCDP(paid) if rho > float(paid) * (1 + SLACK) + SLACK**2:
+            found.append(f"a loss of ρ = {rho} where {float(paid)} was paid")
+    return found
+
+
+def _log_ratio(chance: float, other: float) -> float:
+    """The loss of one bit; probabilities that doubles do not tell from 0 or 1 are taken for equal."""
+    tiny = 1e-12
+    a, b = (min(max(value, tiny), 1 - tiny) for value in (chance, other))
+    return max(abs(math.log(a / b)), abs(math.log((1 - a) / (1 - b))))
