@@ -40,10 +40,11 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Catch:
-    """Whether the test failed, as it should, and its last lines."""
+    """Whether a test failed, as it should, and which; its last lines."""
 
     caught: bool
     words: str
+    test: str = ""
 
 
 def try_mutant(mutant: Mutant, seconds: float = 300.0) -> Catch:
@@ -60,8 +61,9 @@ def try_mutant(mutant: Mutant, seconds: float = 300.0) -> Catch:
             )
         except subprocess.TimeoutExpired:
             return Catch(True, "it does not end")
-    words = "\n".join(done.stdout.splitlines()[-12:])
-    return Catch(done.returncode == 1 and " failed" in done.stdout, words)
+    lines = done.stdout.splitlines()
+    failed = next((line.removeprefix("FAILED ").split(" - ")[0] for line in lines if line.startswith("FAILED ")), "")
+    return Catch(done.returncode == 1 and bool(failed), "\n".join(lines[-12:]), failed)
 
 
 def main() -> int:
@@ -74,7 +76,7 @@ def main() -> int:
             continue
         catch = try_mutant(mutant)
         survived += not catch.caught
-        print(f"{'caught  ' if catch.caught else 'SURVIVED'}  {mutant.name}  by {mutant.caught_by}", flush=True)
+        print(f"{'caught  ' if catch.caught else 'SURVIVED'}  {mutant.name}: {catch.test}", flush=True)
         if not catch.caught:
             print(catch.words, flush=True)
     return min(survived, 1)
