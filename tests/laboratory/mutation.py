@@ -1,7 +1,7 @@
 """Small wrong changes of the source, each of which a named test must catch.
 
-    python -m tests.laboratory.mutation            all of them; prints what caught each
-    python -m tests.laboratory.mutation NAME ...   some of them
+python -m tests.laboratory.mutation            all of them; prints what caught each
+python -m tests.laboratory.mutation NAME ...   some of them
 """
 
 import os
@@ -53,7 +53,18 @@ def try_mutant(mutant: Mutant, seconds: float = 300.0) -> Catch:
         copy = Path(folder) / "src"
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         (copy / "confide" / mutant.file).write_text(mutant.applied())
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-m", "not audit", *mutant.caught_by.split()]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:xdist",
+            "-m",
+            "not audit",
+            *mutant.caught_by.split(),
+        ]
         environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             done = subprocess.run(

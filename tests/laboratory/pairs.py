@@ -124,7 +124,7 @@ def perform(session: Any, call: Callable[[Any], Any]) -> Outcome:
             leaves["cause"] = (error.__cause__, error.__suppress_context__ or error.__context__ is None)
             if isinstance(error, EngineError):
                 leaves["status"] = "failed: a failure after a charge"
-        except Exception as error:  # noqa: BLE001  anything else that leaves is what is looked for
+        except Exception as error:
             leaves["status"] = f"BROKEN {type(error).__name__}: {error}"
     entries = list(ledger.entries(before))
     leaves["ledger"] = [
@@ -147,9 +147,7 @@ def told(result: Any) -> dict[str, Any]:
             facts[name] = getattr(result, name)
     columns = getattr(result, "columns", None)
     if isinstance(columns, tuple) and columns and hasattr(columns[0], "values"):
-        facts["columns"] = [
-            (column.name, column.type, getattr(column, "mechanism", "")) for column in columns
-        ]
+        facts["columns"] = [(column.name, column.type, getattr(column, "mechanism", "")) for column in columns]
         facts["keys"] = [column.values for column in columns if not hasattr(column, "low")]
         result.to_json()
         result.to_arrow()

@@ -1,6 +1,6 @@
 """What audits saw, kept as lines of JSON under build/audits, and shown as one table for docs/audits.md.
 
-    python -m tests.laboratory.report
+python -m tests.laboratory.report
 """
 
 import json

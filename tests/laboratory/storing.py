@@ -91,7 +91,7 @@ def _polars(columns: dict[str, list[Any]]) -> Any:
 
 STORES = (
     Store("arrow", _arrow),
-    Store("pandas", _in_memory(lambda columns: pd.DataFrame(columns)), guesses=True),
+    Store("pandas", _in_memory(pd.DataFrame), guesses=True),
     Store("pandas objects", _in_memory(lambda columns: pd.DataFrame(columns, dtype=object))),
     Store("pandas nullable", _in_memory(lambda columns: pd.DataFrame(columns).convert_dtypes()), guesses=True),
     Store("polars", _in_memory(_polars), guesses=True),
@@ -105,4 +105,3 @@ STORES = (
 def choose(rng: Random) -> Store:
     """Frames whose types are guessed are where storage follows from data, so they come more often."""
     return rng.choice([*STORES, *(store for store in STORES if store.guesses)])
-

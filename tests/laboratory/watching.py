@@ -142,18 +142,23 @@ def violations(first: Sequence[Door], second: Sequence[Door], charged: PrivacyLo
                 moved = sum(abs(a - b) for a, b in zip(exact, there, strict=True))
                 if moved > min(bound, near) * (1 + SLACK):
                     found.append(f"{moved} is beyond the smooth bounds {bound} and {near}")
-                if abs(math.log(max(bound, 1e-300)) - math.log(max(near, 1e-300))) > alpha + SLACK and max(bound, near) > 1:
+                if (
+                    abs(math.log(max(bound, 1e-300)) - math.log(max(near, 1e-300))) > alpha + SLACK
+                    and max(bound, near) > 1
+                ):
                     found.append(f"bounds {bound} and {near} are not {alpha}-smooth")
             case Climbed(count, rungs), Climbed(there, others):
                 if abs(count - there) > min(rungs[0], others[0]):
                     found.append(f"a count moves by {abs(count - there)} on first rungs {rungs[0]} and {others[0]}")
-                if any(a > b for a, b in zip(rungs, others[1:])) or any(a > b for a, b in zip(others, rungs[1:])):
+                pairs = [*zip(rungs[:-1], others[1:], strict=True), *zip(others[:-1], rungs[1:], strict=True)]
+                if any(here > beyond for here, beyond in pairs):
                     found.append("the rungs are no ladder")
             case Walked(levels, gains), Walked(_, others):
                 most = 1 if levels.owners == 1 and levels.change is None else 2
                 moved = [a - b for a, b in zip(gains, others, strict=True)]
                 if moved and not (
-                    (min(moved) >= -(most - 1) and max(moved) <= most) or (min(moved) >= -most and max(moved) <= most - 1)
+                    (min(moved) >= -(most - 1) and max(moved) <= most)
+                    or (min(moved) >= -most and max(moved) <= most - 1)
                 ):
                     found.append(f"gains move by {min(moved)} to {max(moved)}")
             case Decided(chance), Decided(there):

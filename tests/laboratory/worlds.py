@@ -12,8 +12,8 @@ from confide.privacy.budget import Budget
 from tests.engine import worlds as engine_worlds
 from tests.engine.worlds import WORLDS, Asker, Tables, World
 from tests.laboratory.storing import Types
-from tests.release.test_joins import KEY, ROW
 from tests.release.test_join_neighbours import BY_KEY, BY_ROW
+from tests.release.test_joins import KEY, ROW
 
 BUDGETS = (Budget.of(10**6), Budget.of(10**4, "1e-6"))
 """Large enough for every question that is asked of one world."""
@@ -110,7 +110,10 @@ def graph_pair(rng: Random) -> Pair:
     nodes: list[Any] = rng.choice(
         [list(range(7)), [1, 2, 3, 10, 20, 100, 200], [f"n{place}" for place in range(7)], ["1", "2", "x", "10", "y"]]
     )
-    edges = [{"a": _maybe(rng.choice(nodes), rng), "b": _maybe(rng.choice(nodes), rng)} for _ in range(rng.choice([0, 3, 9, 20]))]
+    edges = [
+        {"a": _maybe(rng.choice(nodes), rng), "b": _maybe(rng.choice(nodes), rng)}
+        for _ in range(rng.choice([0, 3, 9, 20]))
+    ]
     new: list[Any] = [*nodes, 77 if isinstance(nodes[0], int) else "new", None]
     by_node = rng.random() < 0.5
     if by_node:
@@ -164,7 +167,11 @@ def _question_call(pair: Pair, rng: Random) -> tuple[str, Call]:
 def _join_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     by_row = pair.name == "joined rows"
     text = rng.choice(BY_ROW if by_row else BY_KEY)
-    names = ["auto", "residual"] + ([] if pair.policy.budget.pure else ["elastic"]) if by_row else ["auto", "r2t", "truncate"]
+    names = (
+        ["auto", "residual"] + ([] if pair.policy.budget.pure else ["elastic"])
+        if by_row
+        else ["auto", "r2t", "truncate"]
+    )
     mechanism, epsilon = rng.choice(names), _epsilon(rng)
     words = f"sql({text!r}, {epsilon!r}, mechanism={mechanism!r})"
     return words, lambda session: session.sql(text, epsilon, mechanism=mechanism)

@@ -29,8 +29,8 @@ _HUGE = 2**126
 _NUMERIC: tuple[Kind, ...] = ("integer", "wide integer", "decimal", "float", "boolean")
 _ACCEPTED: dict[str, tuple[Kind, ...]] = {
     "number": (*_NUMERIC, "text"),
-    # A column of floats may be one that holds nothing: no float is a day.
-    "date": ("date", "timestamp", "text", "float"),
+    # A column that holds nothing may be stored as numbers, which are no days.
+    "date": ("date", "timestamp", "text", "float", "integer"),
     "text": (*_NUMERIC, "text", "date", "timestamp", "time", "uuid"),
 }
 
@@ -136,7 +136,7 @@ def _widest(column: Unbounded) -> Number:
 
 def _date(raw: str, storage: Storage) -> Stored:
     match storage.kind:
-        case "float":
+        case "float" | "integer":
             return Stored("NULL::DATE", Storage("date"))
         case "text":
             return Stored(day(text_of(raw, storage)), Storage("date"))

@@ -2,7 +2,11 @@
 
 from tests.laboratory.mutation import Mutant
 
-_SENSITIVITY, _PAIRS, _CASES = "tests/query/test_sensitivity.py", "tests/engine/test_neighbours.py", "tests/query/test_cases.py"
+_SENSITIVITY, _PAIRS, _CASES = (
+    "tests/query/test_sensitivity.py",
+    "tests/engine/test_neighbours.py",
+    "tests/query/test_cases.py",
+)
 
 MUTANTS = (
     Mutant("a total changes by the width of its range", "query/sensitivity.py", "rows, largest = stability.rows, max(abs(low), abs(high))", "rows, largest = stability.rows, high - low", _SENSITIVITY),
