@@ -152,7 +152,7 @@ def test_nodes_are_numbered_in_an_order_that_one_node_more_does_not_change(kind:
     engine, columns = _opened(frame)
     network = engine.inquire(GraphInquiry("t", columns["a"], columns["b"], True), CHARGE)
     kept = frame.filter(pl.col("a") != pl.col("b"))
-    labels = sorted({*kept["a"].to_list(), *kept["b"].to_list()}, key=lambda label: (len(str(label)), label))
+    labels = sorted({*kept["a"].to_list(), *kept["b"].to_list()}, key=int)
     found = {(labels[a], labels[b]) for a, b in zip(network.source.tolist(), network.target.tolist(), strict=True)}
     assert found == set(kept.iter_rows())
     engine.close()

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import gcd, lcm
 from typing import Final, Literal
 
-from confide.engine.canonical import text_of
+from confide.engine.canonical import matches, text_of
 from confide.engine.storage import Storage
 from confide.engine.syntax import case, cast, integer
 from confide.policy import Date
@@ -19,8 +19,7 @@ from confide.policy import Date
 LARGEST_TEXT: Final = 1 << 126
 """Whole numbers below this have a text."""
 _WIDE: Final = 1 << 126
-_NINES: Final = tuple(10**digits - 1 for digits in range(1, 19))
-_LARGEST: Final = 2**63 - 1
+_INTEGER: Final = "0|-?[1-9][0-9]{0,37}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +80,9 @@ def day_text(column: Date, value: str, storage: Storage) -> str:
 
 
 def text_order(value: str) -> tuple[str, ...]:
-    """The order of canonical texts: shorter ones first, then by their bytes."""
-    return f"LENGTH({value})", value
+    """The order of canonical texts: whole numbers first, as numbers, then the others, shorter ones first, by bytes.
 
-
-def integer_order(value: str) -> tuple[str, ...]:
-    """The order of their digits as canonical texts, for 64-bit integers.
-
-    That is the order of numbers, but for negative ones: each comes after all numbers with as many digits, since its
-    sign makes it longer, and before those with more.
+    So integers are in their own order, and a column of them need not be written out to be put in order.
     """
-    bounds = [(f"{value} >= 0", value), *((f"{value} >= {integer(-most)}", integer(most)) for most in _NINES)]
-    return case(bounds, integer(_LARGEST)), f"{value} < 0", f"{value} DESC"
+    number = case([(matches(value, _INTEGER), f"TRY_CAST(TRIM({value}) AS HUGEINT)")])
+    return f"{number} NULLS LAST", f"LENGTH({value})", value

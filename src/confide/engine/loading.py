@@ -1,17 +1,17 @@
 """Opening sources in one in-memory database: a view or a table for each, then everything is locked."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
 
 from confide.engine.csv_header import read_header
 from confide.engine.running import Rows, run
-from confide.engine.schema import Stored, read_column, read_public_column
+from confide.engine.schema import Stored, read_alike, read_column, read_public_column
 from confide.engine.source import Attached, File, Frame, Source
 from confide.engine.storage import Storage, storage_of
-from confide.engine.syntax import among, name, text
+from confide.engine.syntax import among, name, select, text
 from confide.errors import SourceError
 from confide.policy import Column, Policy, Table
 
@@ -71,13 +71,13 @@ class Loader:
                 self._frame(table, source, frame)
             case File(kind="csv", paths=(path,)):
                 self._text_file(table, source, path)
-            case File(paths=paths):
-                self._same_schemas(table, source)
-                origin = f"read_parquet([{', '.join(map(text, paths))}])"
-                self._check_texts(table, source, origin)
-                self._stored(table, source, origin, "VIEW")
+            case File():
+                origins = self._origins(table, source)
+                for origin in origins:
+                    self._check_texts(table, source, origin)
+                self._stored(table, source, origins, "VIEW")
             case Attached(path=path):
-                self._stored(table, source, f"{aliases[path]}.main.{name(table.name)}", "VIEW")
+                self._stored(table, source, [f"{aliases[path]}.main.{name(table.name)}"], "VIEW")
 
     def _frame(self, table: Table, source: Frame, frame: object) -> None:
         alias = f"frame {table.name}"
@@ -89,11 +89,17 @@ class Loader:
         if failed:
             raise SourceError(source.unreadable)
         # Copied, so that what is asked later does not change under us.
-        self._stored(table, source, name(alias), "TABLE")
+        self._stored(table, source, [name(alias)], "TABLE")
         self.connection.unregister(alias)
 
-    def _stored(self, table: Table, source: Source, origin: str, kind: str) -> None:
+    def _stored(self, table: Table, source: Source, origins: Sequence[str], kind: str) -> None:
         """A view, or a copy, of the columns that the policy names."""
+        parts = [self._read(table, source, origin) for origin in origins]
+        shared = {label: read_alike(column, [part[label] for part in parts]) for label, column in table.columns.items()}
+        columns = [part | {label: own[place] for label, own in shared.items()} for place, part in enumerate(parts)]
+        self._create(table, source, list(zip(origins, columns, strict=True)), kind)
+
+    def _read(self, table: Table, source: Source, origin: str) -> dict[str, Stored]:
         found = self._schema(source, origin)
         columns = {
             label: read_column(column, found[_spelled(label, found, source, table)], f"{source.label}, column {label}")
@@ -101,7 +107,7 @@ class Loader:
         }
         if table.public:
             columns |= {label: read_public_column(label, found[label]) for label in found if label not in columns}
-        self._create(table, source, origin, columns, kind)
+        return columns
 
     def _text_file(self, table: Table, source: File, path: str) -> None:
         header = read_header(path, source.label, frozenset(table.columns))
@@ -117,7 +123,7 @@ class Loader:
             # What is public may be looked at: whole columns of numbers or dates are read as such.
             rest = [label for label in header.names if label not in columns]
             columns |= {label: self._guessed(source, origin, label) for label in rest}
-        self._create(table, source, origin, columns, "TABLE")
+        self._create(table, source, [(origin, columns)], "TABLE")
 
     def _guessed(self, source: File, origin: str, label: str) -> Stored:
         raw = name(label)
@@ -135,11 +141,15 @@ class Loader:
                 return Stored(f"TRY_CAST({raw} AS {kind})", storage)
         return Stored(raw, Storage("text"))
 
-    def _create(self, table: Table, source: Source, origin: str, columns: Mapping[str, Stored], kind: str) -> None:
-        for label, column in columns.items():
+    def _create(
+        self, table: Table, source: Source, parts: Sequence[tuple[str, Mapping[str, Stored]]], kind: str
+    ) -> None:
+        for label, column in parts[0][1].items():
             self.storages[table.name, label] = column.storage
-        shown = ", ".join(f"{column.sql} AS {name(label)}" for label, column in columns.items()) or "1 AS one"
-        self._try(f"CREATE {kind} {name(table.name)} AS SELECT {shown} FROM {origin}", source.unreadable)
+        selects = [
+            select([(name(label), own.sql) for label, own in columns.items()], origin) for origin, columns in parts
+        ]
+        self._try(f"CREATE {kind} {name(table.name)} AS {' UNION ALL '.join(selects)}", source.unreadable)
 
     def _schema(self, source: Source, origin: str) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
@@ -155,18 +165,23 @@ class Loader:
             complaint = f"{source.label} holds text that is not UTF-8, or is damaged"
             self._try(f"SELECT COUNT(*) FROM {origin} WHERE {' OR '.join(read)}", complaint)
 
-    def _same_schemas(self, table: Table, source: File) -> None:
-        """Every part of a folder holds the policy's columns in one type; a part that does not would fail when read."""
-        schemas = [self._schema(source, f"read_parquet([{text(path)}])") for path in source.paths]
-        for path, schema in zip(source.paths, schemas, strict=True):
-            for label in table.columns:
-                spelled = _spelled(label, schema, source, table)
-                if schema[spelled] != schemas[0].get(spelled):
-                    part = path.rpartition("/")[2]
-                    raise SourceError(
-                        f"{source.label}: the part {part} stores {label} as {schema[spelled][:60]}, "
-                        f"the first part as {schemas[0].get(spelled, 'nothing')[:60]}; write all parts alike"
-                    )
+    def _origins(self, table: Table, source: File) -> list[str]:
+        """The files of a source, those together that store the policy's columns alike.
+
+        One missing value may have made floats of the whole numbers of one part. A public table is one of a kind, or
+        refused: of columns that nobody declared its types say what they are.
+        """
+        schemas = {path: self._schema(source, f"read_parquet([{text(path)}])") for path in source.paths}
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for path, schema in schemas.items():
+            kinds = tuple(schema[_spelled(label, schema, source, table)] for label in table.columns)
+            alike.setdefault(kinds, []).append(path)
+        if table.public and len(alike) > 1:
+            part = list(alike.values())[1][0].rpartition("/")[2]
+            raise SourceError(
+                f"{source.label}: the part {part} stores a column unlike the first; write all parts alike"
+            )
+        return [f"read_parquet([{', '.join(map(text, paths))}])" for paths in alike.values()]
 
     def _try(self, statement: str, complaint: str) -> Rows:
         """While opening: the database's own words may hold values of the data, so ours stand in for them."""

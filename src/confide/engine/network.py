@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from confide.engine.agreeing import integer_order, text_order
+from confide.engine.agreeing import text_order
 from confide.engine.protocol import Statements
 from confide.engine.row_sql import RowWriter
 from confide.engine.syntax import cast, name
@@ -120,15 +120,14 @@ def _ends(inquiry: GraphInquiry) -> tuple[Field, Field]:
 
 
 def _order(inquiry: GraphInquiry, rows: RowWriter) -> tuple[str, ...]:
-    """What nodes are ordered by: their canonical texts, or integers in the same order."""
+    """What nodes are ordered by: their canonical texts, or 64-bit integers, which are in the same order."""
     ends = _ends(inquiry)
     joined = [rows.joined(end) for end in ends]
-    if all(end.kind == "flag" for end in joined) or not any(isinstance(end.column, Identifier | Text) for end in ends):
+    if not any(isinstance(end.column, Identifier | Text) for end in ends):
         return ("v",)  # of declared values, which are stored in one way
     if any(end.kind != "number" for end in joined):
         return text_order("v")
-    narrow = all(end.reach <= 1 << 64 for end in joined)
-    return integer_order("v") if narrow else text_order(cast("v", "VARCHAR"))
+    return ("v",) if all(end.reach <= 1 << 64 for end in joined) else text_order(cast("v", "VARCHAR"))
 
 
 def _distinct(inquiry: GraphInquiry, rows: RowWriter) -> str:

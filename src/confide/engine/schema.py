@@ -6,6 +6,7 @@ timestamp; a category is of 64-bit integers, of booleans or of texts; a text is 
 text, and as a text it is canonical.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from confide.engine.canonical import (
@@ -70,6 +71,24 @@ def read_column(column: Column, stored: str, where: str) -> Stored:
         case Identifier():
             return _identifier(raw, stored, storage)
     return Stored(text_of(raw, storage), Storage("text"))
+
+
+def read_alike(column: Column, parts: Sequence[Stored]) -> tuple[Stored, ...]:
+    """One column that parts of a table store in different ways, in one storage."""
+    kinds = {part.storage.kind for part in parts}
+    if len({part.storage for part in parts}) == 1:
+        return tuple(parts)
+    match column:
+        case Number() | Unbounded():
+            ranged = column if isinstance(column, Number) else _widest(column)
+            return tuple(Stored(number_index(ranged, part.sql, part.storage), Storage("index")) for part in parts)
+        case Date():
+            return tuple(Stored(f"TRY_CAST({part.sql} AS DATE)", Storage("date")) for part in parts)
+        case Category() if column.kind is int:
+            return tuple(Stored(f"TRY_CAST({part.sql} AS BIGINT)", Storage("integer")) for part in parts)
+        case Identifier() if kinds == {"integer"}:
+            return tuple(Stored(f"CAST({part.sql} AS BIGINT)", Storage("integer")) for part in parts)
+    return tuple(Stored(text_of(part.sql, part.storage), Storage("text")) for part in parts)
 
 
 def read_public_column(label: str, stored: str) -> Stored:
