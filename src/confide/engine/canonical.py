@@ -17,8 +17,10 @@ MOST_POSITIONAL: Final = 1e15
 SIGNIFICANT: Final = 15
 """A decimal of so many digits is told apart from every other by its double."""
 _NANOSECONDS: Final = 9
+_FEW_DIGITS: Final = 18
+"""Whole numbers of so many digits are short: 64 bits hold them."""
 
-_SHORT: Final = "[ ]*[+-]?[0-9]{1,18}[ ]*"
+_SHORT: Final = f"[ ]*[+-]?[0-9]{{1,{_FEW_DIGITS}}}[ ]*"
 _LONG: Final = "[ ]*[+-]?[0-9]{1,38}[ ]*"
 _WHOLE: Final = "[ ]*[+-]?[0-9]{1,38}([.]0{0,100})?[ ]*"
 _PLAIN: Final = "([0-9]{1,100}([.][0-9]{0,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?"
@@ -99,8 +101,9 @@ def short_number(value: str) -> tuple[str, str]:
 
 
 def long_number(value: str) -> tuple[str, str]:
-    """Whether a text is a whole number of at most 38 digits, and that number."""
-    return matches(value, _LONG), f"TRY_CAST(TRIM({value}) AS HUGEINT)"
+    """Whether a text is a whole number of at most 38 digits that is not short, and that number."""
+    # The length first: most texts that are no short numbers are short fractions.
+    return f"LENGTH({value}) > {_FEW_DIGITS} AND {matches(value, _LONG)}", f"TRY_CAST(TRIM({value}) AS HUGEINT)"
 
 
 def any_number(value: str) -> tuple[str, str]:
