@@ -310,7 +310,7 @@ def test_a_truncated_parquet_file(tmp_path: Path) -> None:
         ({"height": pa.array([time(8, 30)] * 3)}, ("column height is stored as TIME", "a number")),
         ({"kids": pa.array([date(1990, 1, 1)] * 3)}, ("column kids is stored as DATE", "a category of whole numbers")),
         ({"member": pa.array([date(1990, 1, 1)] * 3)}, ("member is stored as DATE", "a category of true/false")),
-        ({"born": pa.array([1, 2, 3])}, ("column born is stored as BIGINT", "a date")),
+        ({"born": pa.array([1, 2, 3], pa.uint64())}, ("column born is stored as UBIGINT", "a date")),
         ({"born": pa.array([True, False, None])}, ("column born is stored as BOOLEAN", "a date")),
         ({"age": pa.array([[1], [2], [3]])}, ("column age is stored as BIGINT[]", "a number")),
         ({"born": pa.array([[datetime(2020, 1, 1, tzinfo=UTC)]] * 3)}, ("born is stored as TIMESTAMP", "a date")),
