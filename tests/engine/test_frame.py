@@ -13,7 +13,7 @@ import pytest
 from confide.engine.duckdb_engine import DuckDBEngine
 from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
-from confide.policy import Policy, load
+from confide.policy import Policy, Table, load
 from confide.query import bind
 from tests.engine.worlds import CHARGE, SECRET
 
@@ -275,3 +275,9 @@ def test_a_dictionary_with_other_words_is_other_data() -> None:
     first = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", "b"]))
     second = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", "c"]))
     assert digest(pa.table({"x": first})) != digest(pa.table({"x": second}))
+
+
+def test_rows_count_without_a_column_that_the_policy_names() -> None:
+    for frame in ({"z": [1, "x", None]}, pd.DataFrame({"z": [1, 2, 3]}), pl.DataFrame({"z": [1, 2, 3]})):
+        assert to_arrow(frame, "t", Table("t")).num_rows == 3
+    assert to_arrow(pa.table({"z": [1, 2, 3]}).select([]), "t", Table("t")).num_rows == 3

@@ -31,10 +31,11 @@ def to_arrow(frame: Any, name: str, table: Table | None = None) -> Any:
         columns = _columns(frame)
         if columns is not None:
             taken = [(label, _taken(column, table, label)) for label, column in columns]
-            arrays = [array for _, array in taken if array is not None]
-            rows = len(arrays[0]) if arrays else 0
+            rows = len(columns[0][1]) if columns else 0
             filled = [pa.nulls(rows) if array is None else array for _, array in taken]
             result = pa.table(filled, names=[label for label, _ in taken])
+            if not columns and isinstance(frame, pa.Table):
+                result = frame  # it may have rows without columns
     except Exception:  # a frame's own code may raise anything, with values of the data in its message
         broken = True
     if broken:
