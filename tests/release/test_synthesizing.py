@@ -341,3 +341,15 @@ def test_without_jax_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("confide.release.synthesizing.find_spec", lambda _: None)
     with opened(PURE) as session, pytest.raises(ParameterError, match=r"confide\[synthesis\]"):
         synthesized(session)
+
+
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
+@pytest.mark.parametrize("select", ["closure", "marginals", "queries"])
+def test_an_epsilon_that_buys_no_step_is_refused_before_the_first(budget: dict[str, Any], select: str) -> None:
+    """By the plan and by the call alike, and nothing is charged."""
+    with opened(budget) as session:
+        before = spent(session)
+        for call in (session.plan_synthesize, session.synthesize):
+            with pytest.raises(ParameterError, match=r"buys no round|too small"):
+                call(WORKLOAD, "1e-22", table="person", bins=BINS, rows=20, select=select)
+        assert spent(session) == before

@@ -574,3 +574,22 @@ def test_a_decider_of_all_values_of_a_wide_column_is_refused_before_paying(
             people.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1, mechanism="exponential")
         assert people.budget.spent == 0
         people.trust("SELECT MEDIAN(age) FROM person", copy_of(), "20%", 1)
+
+
+@pytest.mark.parametrize("epsilon", [1e-30, 1e-12, 90])
+@pytest.mark.parametrize("mechanism", ["optimal", "histogram", "exponential", "tie-aware"])
+def test_deciders_of_quantiles_at_any_epsilon(tested: Session, mechanism: str, epsilon: float) -> None:
+    """Answered without a warning, or refused before anything is charged: the plan says which."""
+    call = {"synthetic": copy_of(), "within": 3, "epsilon": epsilon, "mechanism": mechanism}
+    for aggregate in ("MEDIAN(age)", "MAX(age)"):
+        sql, before = f"SELECT {aggregate} FROM person", tested.budget.spent
+        try:
+            tested.plan_trust(sql, **call)
+        except ParameterError:
+            with pytest.raises(ParameterError):
+                tested.trust(sql, **call)
+            assert tested.budget.spent == before
+        else:
+            assert tested.trust(sql, **call).trusted in (True, False)
+        if epsilon > 1:
+            break

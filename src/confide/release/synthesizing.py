@@ -97,14 +97,18 @@ def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None
             "this process was forked from one that had loaded jax, whose threads are not here: start it anew (spawn), "
             "or fork before anything is synthesized"
         )
+    _planned(holdings, design, 0.95)  # refuses what any step would, before the first is charged
     return _run(holdings, design, key, tell)
 
 
 def plan(holdings: Holdings, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
     """What `synthesize` would measure, and with what noise. Free."""
+    return _planned(holdings, _design(holdings, request), confidence)
+
+
+def _planned(holdings: Holdings, design: Design, confidence: object) -> "SynthesisPlan":
     from confide.release.synthesis_plan import plan_synthesis  # noqa: PLC0415  loaded when used
 
-    design = _design(holdings, request)
     return plan_synthesis(holdings, design, _words(design.strategy), confidence)
 
 

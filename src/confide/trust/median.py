@@ -10,6 +10,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.mechanism import Law, Randomness, draw, laplace
 from confide.mechanism.exponential import Exponential
+from confide.mechanism.limits import LARGEST_SHIFT, LARGEST_WALK, keep_scale
 from confide.mechanism.quantile_pair import tie_segments
 from confide.mechanism.tally import Domain, Integers, Tally
 from confide.privacy.loss import PureDP
@@ -82,7 +83,9 @@ class Selected:
         first, last = np.maximum(starts, low), np.minimum(starts + sizes - 1, high)
         inside = np.where(sizes > 0, np.maximum(last - first + 1, 0), 0)
         least = int(exponents[sizes > 0].min())
-        weights = np.exp(np.maximum(-float(self.mechanism.rate) * (exponents - least), -745.0))
+        # Of segments that hold nothing the exponents may be below all others.
+        beyond = np.maximum(exponents - least, 0).astype(np.float64)
+        weights = np.exp(np.maximum(-float(self.mechanism.rate) * beyond, -745.0))
         return float((weights * inside).sum() / (weights * sizes).sum())
 
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
@@ -98,9 +101,14 @@ class Selected:
         starts, sizes, below, upto = tie_segments(tally, self.domain)
         p, d = self.q.numerator, self.q.denominator
         place = p * tally.rows
+        if d * tally.rows >= LARGEST_SHIFT:
+            below, upto = below.astype(object), upto.astype(object)
         if not self.ties:
-            return starts, sizes, np.abs(d * below - place)
-        return starts, sizes, np.maximum(np.maximum(d * below - place, place - d * upto), 0)
+            exponents = np.abs(d * below - place)
+        else:
+            exponents = np.maximum(np.maximum(d * below - place, place - d * upto), 0)
+        # A cut from above lets no exponent change by more than it did.
+        return starts, sizes, np.minimum(exponents, LARGEST_SHIFT).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,9 @@ class Histogram:
     name: ClassVar[str] = "histogram"
     blind: ClassVar[Fraction] = Fraction(0)
     assumes: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        keep_scale(2 * self.rows / self.epsilon, LARGEST_WALK, "the noise of a number of rows")
 
     @classmethod
     def make(cls, facts: Facts, target: Target, epsilon: Fraction, prefer: Prefer = "balanced") -> "Histogram":

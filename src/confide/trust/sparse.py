@@ -98,10 +98,12 @@ class Sparse:
 
     def _bounds(self, counts: list[int], randomness: Randomness, runs: int) -> Any:
         """Algorithm 4: the first truncation that seems to keep θ of the rows, the largest if none does."""
-        drawn = draw(self.bound_law, (2 + len(counts), runs), randomness)
+        # Python's integers: twenty times a draw may pass 64 bits.
+        drawn = draw(self.bound_law, (2 + len(counts), runs), randomness).astype(object)
         noised, threshold = counts[-1] + drawn[0], drawn[1]
         level = KEPT.numerator * noised + KEPT.denominator * threshold
-        tops = KEPT.denominator * (np.array(counts)[:, np.newaxis] + drawn[2:]) >= level
+        tops = KEPT.denominator * (np.array(counts, dtype=object)[:, np.newaxis] + drawn[2:]) >= level
+        tops = tops.astype(bool)
         return np.where(tops.any(axis=0), tops.argmax(axis=0), len(counts) - 1)
 
     def _queries(self, seen: Seen) -> tuple[list[int], list[int], list[int]]:

@@ -1,0 +1,96 @@
+"""Every place where integers are added up in numpy after a read, and why it cannot wrap.
+
+numpy wraps in silence, so a sum that is new, or moved, fails here until its bound is stated. `rows`: counts of rows,
+which are at most 2^44 together (`limits.MOST_ROWS`). `doubles`: what is added up are doubles, whose error the module
+states. `places`: numbers of places in an array.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import confide
+
+SOURCES = Path(confide.__file__).parent
+ADDING = {"sum", "cumsum", "prod", "cumprod", "dot", "matmul", "einsum", "tensordot", "bincount", "reduceat"}
+BOUNDS = {
+    "engine/network.py": (8, "degrees and paths of two edges: fewer than 2^31 edges, so at most 2^62"),
+    "engine/refining.py": (2, "rows"),
+    "engine/telling.py": (5, "rows; a weighted sum is in 64 bits only where largest × rows is below a bound"),
+    "engine/triangle.py": (4, "places; and a hash, which may wrap and is compared after"),
+    "mechanism/bounded_degree.py": (4, "degrees up to a level of at most 2^20"),
+    "mechanism/curved.py": (8, "doubles"),
+    "mechanism/exponential.py": (2, "doubles; proposals sum to about 2^50, one more for each segment"),
+    "mechanism/ladder.py": (5, "doubles, and Python's integers"),
+    "mechanism/law.py": (1, "doubles"),
+    "mechanism/limbs.py": (4, "parts of 31 bits"),
+    "mechanism/linear.py": (2, "doubles"),
+    "mechanism/packing.py": (8, "doubles; integers are added by `limbs`"),
+    "mechanism/quantile_pair.py": (1, "sizes of parts of a domain of fewer than 2^63 values"),
+    "mechanism/quantile_smooth.py": (4, "places and doubles"),
+    "mechanism/ratio.py": (1, "doubles"),
+    "mechanism/residual.py": (3, "doubles, and places"),
+    "mechanism/sparse_vector.py": (6, "lengths of a stream over fewer than 2^63 values, and places"),
+    "mechanism/sum_race.py": (1, "Python's integers"),
+    "mechanism/tally.py": (11, "rows; a weighted sum is in 64 bits only where largest × rows is below 2^62"),
+    "mechanism/truncation.py": (1, "Python's integers"),
+    "trust/clip.py": (3, "doubles; rows of public data"),
+    "trust/median.py": (3, "doubles"),
+    "trust/plug_in.py": (1, "doubles"),
+    "trust/race.py": (1, "Python's integers"),
+    "trust/reading.py": (4, "rows, and Python's integers"),
+    "trust/sparse.py": (7, "doubles, and Python's integers"),
+    "workload/evaluation.py": (1, "doubles"),
+    "workload/future.py": (1, "doubles"),
+    "workload/tables.py": (4, "rows; in doubles only where they are below 2^53"),
+    "release/curator.py": (4, "rows, and places"),
+    "release/microdata_card.py": (1, "places"),
+    "release/microdata_facts.py": (1, "doubles"),
+    "release/microdata_frames.py": (1, "released records, which are few"),
+    "release/microdata_rendering.py": (3, "released counts"),
+    "release/microdata_store.py": (1, "places"),
+    "release/node_graph.py": (1, "kept degrees: at most twice the edges"),
+    "release/records.py": (2, "places, and doubles"),
+    "release/workload_sql.py": (2, "doubles"),
+}
+
+
+def found() -> dict[str, int]:
+    counts = {}
+    for package in ("engine", "mechanism", "trust", "workload", "release"):
+        for path in sorted((SOURCES / package).glob("*.py")):
+            number = sum(_adds(node) for node in ast.walk(ast.parse(path.read_text())))
+            if number:
+                counts[f"{package}/{path.name}"] = number
+    return counts
+
+
+def _adds(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    owner = node.func.value
+    if node.func.attr == "at":  # np.add.at
+        return isinstance(owner, ast.Attribute) and owner.attr == "add"
+    return node.func.attr in ADDING and not (isinstance(owner, ast.Name) and owner.id in ("math", "pc"))
+
+
+def test_every_sum_in_numpy_has_a_bound() -> None:
+    listed = {module: number for module, (number, _) in BOUNDS.items()}
+    assert found() == listed, "state why the new sum cannot wrap, or add it up with `mechanism.limbs`"
+
+
+@pytest.mark.parametrize(
+    ("line", "adds"),
+    [
+        ("a.sum()", True),
+        ("np.add.at(a, b, c)", True),
+        ("a @ b", True),
+        ("sum(a)", False),
+        ("np.maximum.at(a, b)", False),
+    ],
+)
+def test_what_is_taken_for_a_sum(line: str, adds: bool) -> None:
+    assert any(_adds(node) for node in ast.walk(ast.parse(line))) is adds
