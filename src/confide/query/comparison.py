@@ -43,7 +43,6 @@ _MOST_WILDCARDS = 10
 _MOST_PAIRS = 1_000
 _MATCHED_PER_PART = 4
 """Declared values tried with a pattern that count as one part: each takes longer than to list it."""
-LEAST_LISTED = 3
 
 
 def joined(parts: tuple[Predicate, ...], every: bool) -> Predicate:
@@ -64,7 +63,7 @@ def joined(parts: tuple[Predicate, ...], every: bool) -> Predicate:
 def _listed(parts: tuple[Predicate, ...], every: bool) -> OneOf | None:
     """x = 1 OR x = 2 OR ... as one list, and x <> 1 AND x <> 2 as its opposite."""
     operation, first = "<>" if every else "=", parts[0]
-    if not isinstance(first, Compare) or len(parts) < LEAST_LISTED:
+    if not isinstance(first, Compare):
         return None
     places = []
     for part in parts:

@@ -10,7 +10,6 @@ from confide.errors import QueryError
 from confide.policy import Category, Identifier
 from confide.query import number as arithmetic
 from confide.query.comparison import (
-    LEAST_LISTED,
     Operation,
     compare_field,
     compare_fields,
@@ -202,10 +201,11 @@ def _among(node: exp.In, scope: Scope, negated: bool) -> Predicate:
     if isinstance(subject, Field):
         return compare_field(operation, subject, node.expressions, scope)
     options = [_option(option, subject, scope) for option in node.expressions]
-    if len(options) < LEAST_LISTED or not all(isinstance(option, Constant) for option in options):
-        scope.room.repeat(subject, len(options) - 1)
-    else:
+    constants = [option for option in options if isinstance(option, Constant)]
+    if len(constants) == len(options):
         scope.room.take_listed(len(options))
+        return arithmetic.one_of(subject, constants, negated)
+    scope.room.repeat(subject, len(options) - 1)
     return joined(tuple(arithmetic.compare(operation, subject, option) for option in options), every=negated)
 
 

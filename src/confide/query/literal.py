@@ -42,7 +42,7 @@ def literal_number(node: exp.Expr) -> Fraction:
         mantissa, _, exponent = digits.name.replace("_", "").lower().partition("e")
         if abs(int(exponent or 0)) > _LARGEST_EXPONENT:
             raise QueryError(f"the number {digits.name} is too large or too small")
-        value = Fraction(mantissa) * Fraction(10) ** int(exponent or 0)
+        value = Fraction(mantissa) * Fraction(10) ** int(exponent) if exponent else Fraction(mantissa)
     except ValueError:
         raise QueryError(f"{shown(digits)} is not a number") from None
     return -value if negative else value

@@ -4,6 +4,7 @@ Grids are rational: a sum is brought to the greatest common grain, a product mul
 the grain itself and costs nothing. No operation can overflow: a span past `WIDEST` is refused before it is built.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
@@ -25,6 +26,7 @@ from confide.query.tree import (
     FirstKnown,
     Known,
     Number,
+    OneOf,
     Predicate,
     Reading,
     Scaled,
@@ -178,6 +180,23 @@ def compare(operation: Operation, left: Number, right: Number) -> Predicate:
     # Past the ends of the span every comparison has one answer; keeping the constant near the span keeps it small.
     index = min(max(index, left.span.low - 1), left.span.high + 1)
     return Compare(operation, left, Constant(index, Span(index, index, left.span.grain, nullable=False)))
+
+
+def one_of(subject: Number, constants: Sequence[Constant], negated: bool) -> Predicate:
+    """Whether a number is, or is not, one of some constants. What is beyond its span, or between two points of its
+    grid, it never is.
+    """
+    if any(constant.span.date != subject.span.date for constant in constants):
+        same_grain(subject, *constants)
+    span = subject.span
+    places = {value_of(constant) / span.grain for constant in constants}
+    indices = sorted(int(place) for place in places if place.denominator == 1 and span.low <= place <= span.high)
+    if not indices:
+        return Always(False) if not negated else Known(subject, negated=False) if span.nullable else Always(True)
+    if len(indices) == 1:
+        only = Constant(indices[0], Span(indices[0], indices[0], span.grain, nullable=False))
+        return Compare("<>" if negated else "=", subject, only)
+    return OneOf(subject, tuple(indices), negated)
 
 
 def same_grain(*numbers: Number) -> tuple[Number, ...]:
