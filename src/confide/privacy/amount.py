@@ -27,7 +27,7 @@ _LONGEST = 10**60
 
 def parse_amount(value: object, name: str) -> Fraction:
     """The exact positive number behind `value`; a float stands for its shortest decimal, so 0.1 is one tenth."""
-    exact = _exact(value, name)
+    exact = exact_number(value, name)
     if exact <= 0:
         raise _refusal(value, name, "it must be above 0")
     if exact < SMALLEST:
@@ -58,7 +58,8 @@ def show(amount: Fraction, digits: int = 6) -> str:
     return f"{float(amount):.{digits}g}"
 
 
-def _exact(value: object, name: str) -> Fraction:
+def exact_number(value: object, name: str) -> Fraction:
+    """The exact number behind `value`, of any sign; refused by its length before any arithmetic is done with it."""
     match value:
         case bool():
             raise _refusal(value, name, "it is a truth value, not a number")
@@ -76,6 +77,8 @@ def _exact(value: object, name: str) -> Fraction:
                 raise _refusal(value, name, "its numerator or denominator is too long")
             return value
         case Integral():
+            if abs(int(value)) > _LONGEST:
+                raise _refusal(value, name, "it is too large to mean anything")
             return Fraction(int(value))
         case float() | Real():
             number = float(value)
@@ -102,13 +105,17 @@ def _read(text: str, name: str) -> Fraction:
 
 def _refusal(value: object, name: str, reason: str) -> ParameterError:
     return ParameterError(
-        f"{name} = {_shown(value)} is refused: {reason}. "
+        f"{name} = {shown_value(value)} is refused: {reason}. "
         f'Give a number above 0 (from 1e-30 to 1e6), like 0.5, or "1/3" for an exact fraction.'
     )
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """What was given, for a message, however long it is."""
     if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator) > _LONGEST:
         return f"a {type(value).__name__} of more than 60 digits"  # int to str is quadratic, and capped by Python
-    text = str(value) if isinstance(value, Decimal | Real) else repr(value)
+    try:
+        text = str(value) if isinstance(value, Decimal | Real) else repr(value)
+    except ValueError:  # an integer inside of it that is too long to be written
+        return f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -22,6 +22,7 @@ from confide.query.scope import Catalog, Scope
 from confide.query.tree import Always, Key, Summary, UnknownKey
 
 _MOST_COLUMNS = 200
+_MOST_MEASURED = 600
 
 
 def bind(
@@ -94,6 +95,10 @@ def _question(
 
 def _check_released(question: Question) -> None:
     """What is computed of what is released can be held, number by number and all together."""
+    if len(question.measures) + len(question.statistics) > _MOST_MEASURED:
+        raise QueryError(
+            f"the query measures more than {_MOST_MEASURED} numbers in each group; ask them in several queries"
+        )
     values = all_values(question)
     measures = [(measure.grain, measure.l1) for measure in question.measures]
     check_magnitudes(values, measures, [statistic.grain for statistic in question.statistics])
@@ -125,9 +130,11 @@ def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: tuple[KeyCol
     asked = dict.fromkeys(choosing or values, mechanisms) if isinstance(mechanisms, str) else mechanisms
     for name, mechanism in asked.items():
         if name not in values:
-            raise QueryError(f"mechanism names {name}, which is no column of the result; it has {', '.join(values)}")
+            raise QueryError(
+                f"mechanism names {str(name)[:60]}, which is no column of the result; it has {', '.join(values)}"
+            )
         if name not in choosing and mechanism not in ("auto", "laplace"):
             raise QueryError(
-                f"{name} has no mechanism {mechanism}: it takes integer noise; quantiles, SUM and AVG of one column "
+                f"{name} has no mechanism {str(mechanism)[:60]}: it takes integer noise; quantiles, SUM and AVG of one column "
                 "have mechanisms to choose from"
             )

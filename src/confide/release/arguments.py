@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from confide.errors import ParameterError
-from confide.privacy.amount import parse_amount
+from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 from confide.release.statistics import root
@@ -17,7 +17,7 @@ def exact_epsilon(value: object) -> Fraction:
 
 def confidence_level(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 or math.isnan(value):
-        raise ParameterError(f"confidence={value!r} is not between 0 and 1; write for example 0.95")
+        raise ParameterError(f"confidence={shown_value(value)} is not between 0 and 1; write for example 0.95")
     if value > 1 - 1e-9:
         raise ParameterError(f"confidence={value!r} is too near 1; at most 0.999999999 is answered")
     return float(value)
@@ -39,10 +39,12 @@ def exact_bounds(bounds: Mapping[str, Sequence[object]] | None) -> dict[str, tup
     result = {}
     for name, ends in (bounds or {}).items():
         try:
-            low, high = (Fraction(str(end)) for end in ends)
-        except (TypeError, ValueError, ZeroDivisionError):
-            raise ParameterError(f"bounds[{name!r}] must be two numbers, [low, high]; got {ends!r}") from None
+            low, high = (exact_number(end, "bound") for end in ends)
+        except (TypeError, ValueError, ParameterError):
+            raise ParameterError(
+                f"bounds[{name!r}] must be two numbers, [low, high]; got {shown_value(ends)}"
+            ) from None
         if low >= high or max(abs(low), abs(high)) > 2**62:
-            raise ParameterError(f"bounds[{name!r}] must be [low, high] with low below high; got {ends!r}")
+            raise ParameterError(f"bounds[{name!r}] must be [low, high] with low below high; got {shown_value(ends)}")
         result[name] = (low, high)
     return result

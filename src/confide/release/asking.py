@@ -7,7 +7,8 @@ from typing import Any
 from confide.engine.protocol import Keep, Window, Windows
 from confide.errors import ParameterError
 from confide.mechanism.quantile import window_of
-from confide.privacy.amount import show
+from confide.policy.column import ROWS_LIMIT
+from confide.privacy.amount import show, shown_value
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
@@ -35,8 +36,10 @@ def plan_question(
     rows: int | None,
 ) -> Plan:
     """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-        raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= ROWS_LIMIT):
+        raise ParameterError(
+            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
+        )
     budget = holdings.ledger.budget
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)

@@ -11,7 +11,7 @@ from confide.errors import ParameterError
 from confide.mechanism import Measurement
 from confide.mechanism.interval import nearest_double
 from confide.policy import Policy
-from confide.privacy.amount import show
+from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.query.grouping import key_size
 from confide.query.question import Measured, Question, ValueColumn, all_values, measures_of, statistics_of
@@ -25,6 +25,8 @@ from confide.release.statistics import expect_statistic, plan_statistic
 _ASSUMED_ROWS = 1_000
 _LARGEST_EPSILON = Fraction(10_000)
 _SMALLEST_EPSILON = Fraction(1, 10**9)
+MOST_SEARCHED = 50
+"""Each step of a search plans all of them."""
 
 Within = float | int | str | Mapping[str, "float | int | str"]
 
@@ -139,6 +141,11 @@ class Forecast:
 
     def smallest_epsilon(self, within: Within) -> Fraction:
         """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
+        if len(self.question.measures) + len(self.question.statistics) > MOST_SEARCHED:
+            raise ParameterError(
+                f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, or "
+                "give epsilon="
+            )
         target = _target(within, [c.name for c in self.question.columns if isinstance(c, ValueColumn)])
 
         def holds(epsilon: Fraction) -> bool:
@@ -147,7 +154,7 @@ class Forecast:
 
         if not holds(_LARGEST_EPSILON):
             raise ParameterError(
-                f"within={within!r} is not reached at any ε up to {show(_LARGEST_EPSILON)}; "
+                f"within={shown_value(within)} is not reached at any ε up to {show(_LARGEST_EPSILON)}; "
                 "ask for a wider interval or larger groups"
             )
         low, high = _SMALLEST_EPSILON, _LARGEST_EPSILON
@@ -224,7 +231,7 @@ def _positive(value: object, given: object) -> float:
         number = nan
     if isinstance(value, bool) or not 0 < number < inf:
         raise ParameterError(
-            f"within={given!r} is not a width; write a number above 0, such as 50, or a share such as '5%'"
+            f"within={shown_value(given)} is not a width; write a number above 0, such as 50, or a share such as '5%'"
         )
     return number
 

@@ -230,6 +230,8 @@ def _texts(sql: Any) -> tuple[Any, ...]:
         return (sql,)
     if not isinstance(sql, Sequence) or not sql:
         raise ParameterError("give a query, or a list of queries")
+    if len(sql) > MOST_VERDICTS:
+        raise ParameterError(f"that is more than {MOST_VERDICTS:,} queries at once; give shorter lists")
     return tuple(sql)
 
 

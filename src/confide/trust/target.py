@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from confide.errors import ParameterError
+from confide.privacy.amount import shown_value
 
 _PERCENTAGE: Final = re.compile(r"\s*([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})\s*%\s*", re.ASCII)
 _WIDTH: Final = re.compile(r"\s*([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,2})?\s*", re.ASCII)
@@ -29,7 +30,7 @@ class Within:
         relative, exact = _exact(given)
         if exact is None or not _SMALLEST <= exact <= _LARGEST:
             raise ParameterError(
-                f"within={_shown(given)} is not a distance; write a number above 0, such as 50, "
+                f"within={shown_value(given)} is not a distance; write a number above 0, such as 50, "
                 "or a share of the synthetic answer, such as '5%'"
             )
         return cls(exact / 100 if relative else exact, relative)
@@ -95,8 +96,3 @@ def _exact(given: object) -> tuple[bool, Fraction | None]:
         return False, None
     # A double stands for its shortest decimal, so 0.1 is one tenth.
     return False, Fraction(repr(number)) if math.isfinite(number) else None
-
-
-def _shown(given: object) -> str:
-    text = repr(given)
-    return text if len(text) <= 60 else text[:57] + "..."
