@@ -55,11 +55,12 @@ def people() -> Iterator[confide.Session]:
 
 
 def took(call: Callable[[], object]) -> float:
-    begun = time.process_time()
+    begun, message = time.process_time(), "done"
     try:
         call()
     except ConfideError as error:
-        assert 0 < len(str(error)) < 1_500
+        message = str(error)
+    assert 0 < len(message) < 1_500
     return time.process_time() - begun
 
 

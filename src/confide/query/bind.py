@@ -135,6 +135,6 @@ def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: tuple[KeyCol
             )
         if name not in choosing and mechanism not in ("auto", "laplace"):
             raise QueryError(
-                f"{name} has no mechanism {str(mechanism)[:60]}: it takes integer noise; quantiles, SUM and AVG of one column "
-                "have mechanisms to choose from"
+                f"{name} has no mechanism {str(mechanism)[:60]}: it takes integer noise; quantiles, SUM and AVG of one "
+                "column have mechanisms to choose from"
             )

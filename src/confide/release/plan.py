@@ -143,8 +143,8 @@ class Forecast:
         """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
         if len(self.question.measures) + len(self.question.statistics) > MOST_SEARCHED:
             raise ParameterError(
-                f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, or "
-                "give epsilon="
+                f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, "
+                "or give epsilon="
             )
         target = _target(within, [c.name for c in self.question.columns if isinstance(c, ValueColumn)])
 
