@@ -18,6 +18,7 @@ import pytest
 from confide import errors
 from confide.cli import INTERRUPTED, custody
 from confide.cli.boundary import report
+from confide.release import asking
 from tests.cli.conftest import Process, Run, clean_environment, command_path
 
 COUNT = "SELECT COUNT(*) AS n FROM person"
@@ -114,6 +115,26 @@ def test_what_was_not_foreseen_is_named_without_its_words(
     assert "CANARY" not in result.output
     monkeypatch.setenv("CONFIDE_TRACEBACK", "1")
     assert isinstance(run("check", policy).exception, ValueError)
+
+
+@pytest.mark.parametrize("traceback", ["", "1"])
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_after_a_charge_nothing_is_named_at_all(
+    run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch, traceback: str, as_json: list[str]
+) -> None:
+    """Which exception it was, and where, depended on numbers that were never shown. The switch changes nothing here."""
+    monkeypatch.setenv("CONFIDE_TRACEBACK", traceback)
+    outputs = set()
+    for fault in (OverflowError("CANARY-4711"), IndexError("CANARY-4711"), errors.EngineError()):
+        with monkeypatch.context() as patch:
+            patch.setattr(asking, "Table", lambda *_, fault=fault: raising(fault))
+            for _ in range(2):
+                result = run("sql", policy, WIDE, "-e", "0.5", *as_json)
+                assert result.exit_code == 1
+                outputs.add((result.stdout, result.stderr))
+    assert len(outputs) == 1
+    assert str(errors.EngineError()) in "".join(next(iter(outputs)))
+    assert "Error" not in "".join(next(iter(outputs)))
 
 
 def test_errors_of_the_system_are_refusals(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

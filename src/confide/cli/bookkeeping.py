@@ -93,6 +93,7 @@ def show(policy: str, last: str, ledger: str | None, as_json: bool) -> None:
         what = " ".join(line.what.removeprefix("sql: ").split())
         what = what if len(what) <= _LONGEST_PURPOSE else what[: _LONGEST_PURPOSE - 1] + "…"
         waits = "" if line.kind != "charge" or line.answered else " (not answered yet)"
+        waits = " (failed)" if line.failed else waits
         who = line.analyst if line.kind == "charge" else f"({line.kind})"
         cost = "" if line.epsilon is None else f"{line.epsilon:.4g}"
         time = line.time.replace("T", " ").removesuffix("+00:00")

@@ -1,7 +1,8 @@
 """Where errors become messages and exit codes: 0 done, 1 refused, 2 wrong usage, 130 stopped by Ctrl-C.
 
-Errors of Confide are words on standard error, or {"error": ...} on standard output for --json. What was not foreseen is
-named by its kind and place only: its own words might hold a value of the data.
+Errors of Confide are words on standard error, or {"error": ...} on standard output for --json. After a charge there is
+but one. What was not foreseen before it is named by its kind and place only: its own words might hold a value of the
+data that are being opened, and CONFIDE_TRACEBACK is for the custodian, who may see those.
 """
 
 import os

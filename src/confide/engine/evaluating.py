@@ -12,7 +12,7 @@ from confide.engine.choosing import chosen, listed, merged
 from confide.engine.gridding import pointed, summed
 from confide.engine.protocol import Counts, Exact, Keep, Windows
 from confide.engine.refining import passes, refined
-from confide.engine.running import Columns, Rows
+from confide.engine.running import Columns, Rows, ended
 from confide.engine.sql import SummaryWriter
 from confide.engine.stretches import Stretch
 from confide.engine.telling import parted, teller, told
@@ -36,8 +36,8 @@ class Evaluation:
         summary, telling = self.summary, teller(self.summary)
         only: Mapping[int, Sequence[str]] | None = None
         if keep is not None and summary.open_keys:
-            batches = self.batches(self.writer.statement(self.bounding))
-            exact = merged([chosen(arrange(rows, summary), keep) for rows in batches], summary)
+            with ended(self.batches(self.writer.statement(self.bounding))) as batches:
+                exact = merged([chosen(arrange(rows, summary), keep) for rows in batches], summary)
             only = listed(exact, summary)
         else:
             # Keys of undeclared domain always come with a cell that counts their units.

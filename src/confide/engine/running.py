@@ -1,7 +1,8 @@
 """Running a statement so that Ctrl-C and a time limit end it at once."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, Final, TypeVar
 
@@ -17,6 +18,17 @@ Result = TypeVar("Result")
 BATCH: Final = 50_000
 """How many rows of a long result are held as Python's values at a time."""
 _PATIENCE = 0.05
+
+
+@contextmanager
+def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
+    """Batches that are ended here, whatever happens. What ends by being forgotten has nobody to raise to, and Python
+    writes what went wrong to standard error."""
+    try:
+        yield batches
+    finally:
+        if isinstance(batches, Generator):
+            batches.close()
 
 
 class TimeLimitError(Exception):

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from confide.engine.running import Columns
+from confide.engine.running import Columns, ended
 from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Summary
@@ -64,7 +64,8 @@ def readings(
 
 def _cells(batches: Iterable[Columns]) -> tuple[Integers, Integers]:
     """In an order that does not depend on how the database found them."""
-    parts = [[np.ma.getdata(found[name]).astype(np.int64) for name in ("p", "n")] for found in batches]
+    with ended(batches) as some:
+        parts = [[np.ma.getdata(found[name]).astype(np.int64) for name in ("p", "n")] for found in some]
     cells, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(cells)
     return cells[order], counts[order]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +14,7 @@ from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import of_quanta
 from confide.release.cost import BudgetState, budget_state
+from confide.release.guard import FAILURE
 from confide.release.ledgers import (
     LedgerPath,
     LedgerPlace,
@@ -22,6 +24,8 @@ from confide.release.ledgers import (
     open_existing,
     restore,
 )
+
+_FAILED = sha256(FAILURE).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Line:
     epsilon: float | None = None
     what: str = ""
     answered: bool = False
+    failed: bool = False
+    """Whether the outcome is the constant failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +93,8 @@ def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tup
     with open_existing(ledger_place(policy, ledger)) as book:
         # A charge and its answer are two entries.
         newest = list(book.entries(after=max(0, _length(book) - 2 * last)))
-        answered = {entry.body["charge"] for entry in newest if entry.kind == "answer"}
-        lines = [_line(entry, book, entry.sequence in answered) for entry in newest if entry.kind != "answer"]
+        outcomes = {entry.body["charge"]: entry.body["answer"] for entry in newest if entry.kind == "answer"}
+        lines = [_line(entry, book, outcomes.get(entry.sequence)) for entry in newest if entry.kind != "answer"]
         return tuple(lines[-last:])
 
 
@@ -132,7 +138,7 @@ def _caps(caps: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name}: {show(epsilon)}" for name, epsilon in sorted(caps.items())) or "none"
 
 
-def _line(entry: Entry, book: Ledger, answered: bool) -> Line:
+def _line(entry: Entry, book: Ledger, outcome: str | None) -> Line:
     body: dict[str, Any] = entry.body
     if entry.kind != "charge":
         caps = {name: Fraction(terms["epsilon"]) for name, terms in body["caps"].items()}
@@ -142,7 +148,8 @@ def _line(entry: Entry, book: Ledger, answered: bool) -> Line:
         return Line(entry.sequence, body["time"], kind, what=terms)
     paid = of_quanta(tuple(int(number) for number in body["amount"]))
     epsilon = float(book.budget.as_epsilon(paid))
-    return Line(entry.sequence, body["time"], "charge", body["analyst"], epsilon, body["purpose"], answered)
+    answered, failed = outcome is not None, outcome == _FAILED
+    return Line(entry.sequence, body["time"], "charge", body["analyst"], epsilon, body["purpose"], answered, failed)
 
 
 def _length(book: Ledger) -> int:

@@ -53,10 +53,11 @@ def guarded(release: Callable[[], bytes], read: Callable[[bytes], Result]) -> tu
     return FAILURE, None
 
 
-def settled(work: Callable[[], Result]) -> Result:
+def settled(work: Callable[[], Result], paid: Callable[[], bool] = lambda: True) -> Result:
     """Arithmetic on what was released. Our own errors leave it as they are, and any other as the constant failure.
 
-    Nothing is kept of it: it is computed from what is kept, and so ends in the same way each time.
+    Nothing is kept of it: it is computed from what is kept, and so ends in the same way each time. Where nothing was
+    paid for yet, nothing was released either, and errors tell of public facts.
     """
     try:
         return work()
@@ -65,6 +66,8 @@ def settled(work: Callable[[], Result]) -> Result:
     except ConfideError:
         raise
     except Exception as error:
+        if not paid():
+            raise
         failed = EngineError()
         tell_custodian("arithmetic on what was released failed", error)
     raise failed

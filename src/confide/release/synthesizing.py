@@ -130,7 +130,10 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "
         return f"{paid}; the same call goes on where this one stopped"
 
     try:
-        found = settled(lambda: rap.run(curator, design.workload, design.strategy, callers(tell) if tell else None))
+        found = settled(
+            lambda: rap.run(curator, design.workload, design.strategy, callers(tell) if tell else None),
+            lambda: curator.paid,
+        )
     except KeyboardInterrupt as stopped:
         stopped.add_note(so_far())
         raise
