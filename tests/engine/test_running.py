@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from confide.engine.running import TimeLimitError, run, run_apart
+from confide.engine.workers import Worker
 
 SLOW = "SELECT COUNT(*) FROM range(200000) a(i) JOIN range(200000) b(j) ON (a.i * b.j) % 7 = 3"
 
@@ -119,3 +120,16 @@ def test_no_progress_bar_is_written_between_the_lines_of_an_answer() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_work_that_could_not_begin_is_not_waited_for(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(worker: Worker, work: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "do", full)
+        with pytest.raises(MemoryError):
+            run_apart(connection, "SELECT 1")
+    assert run_apart(connection, "SELECT 1") == [(1,)]

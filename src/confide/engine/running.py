@@ -70,14 +70,18 @@ def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], lim
 
     context = copy_context()  # in a release no warning is shown, here neither
     worker = hired()
-    finished = False
+    begun = finished = False
     try:
         worker.do(lambda: context.run(work))
+        begun = True
         finished = done.wait(limit_seconds)
     finally:
-        if not finished:
-            _stop(connection, done)
-        dismissed(worker)
+        if begun:
+            if not finished:
+                _stop(connection, done)
+            dismissed(worker)
+        else:
+            worker.end()  # what never began never ends
     if not finished:
         raise TimeLimitError
     if errors:
