@@ -23,7 +23,7 @@ EARLIER = "confide ledger 1"
 """Its "*" was a cap for each analyst without one, and its keys were plain hashes. It is kept up, and not exported."""
 LONGEST_KEY = 512
 LONGEST_PURPOSE = 100_000
-LONGEST_ANSWER = 2**29  # SQLite keeps 10⁹ bytes in a row, PostgreSQL 2³⁰
+LONGEST_ANSWER = 256 * 2**20
 
 _WRAP = 2**256
 
