@@ -1,0 +1,65 @@
+"""Quantiles, sums and means; the laws, coins and tables that they are drawn with."""
+
+from tests.laboratory.mutation import Mutant
+
+_EM, _SVT, _SMOOTHED = (f"tests/mechanism/test_quantile_{name}.py" for name in ("em", "svt", "smooth"))
+_RANK, _EXPONENTIAL, _COIN = (f"tests/mechanism/test_{name}.py" for name in ("rank", "exponential", "coin"))
+_TABLE, _LAW, _SUMMATION = (f"tests/mechanism/test_{name}.py" for name in ("table", "law", "summation"))
+_RACE, _TAIL, _LAPLACE = (f"tests/mechanism/test_sum_{name}.py" for name in ("race", "tail", "laplace"))
+_PRIVACY = "tests/statistical/test_statistic_privacy.py"
+
+MUTANTS = (
+    Mutant("a flipped utility as if it were not flipped", "mechanism/quantile_em.py", "FLIPPED: Final = 2 ", "FLIPPED: Final = 1 ", _EM),
+    Mutant("more rows of one value than it has copies", "mechanism/quantile_em.py", "        return Tally(tally.values, np.minimum(tally.counts, most))", "        return tally", _EM),
+    Mutant("far data points have one exponent too few", "mechanism/quantile_em.py", "return max(math.ceil(FAR / float(self.mechanism.rate)), self.shift(rows) + 1)", "return max(1, self.shift(rows) // 2)", _EM),
+    Mutant("both ends of a quantile at the whole epsilon", "mechanism/rank.py", "epsilon, miss = self.setting.row_epsilon / self.sides, self.setting.miss / self.sides", "epsilon, miss = self.setting.row_epsilon, self.setting.miss / self.sides", _RANK),
+    Mutant("both ends of a quantile at the whole miss rate", "mechanism/rank.py", "epsilon, miss = self.setting.row_epsilon / self.sides, self.setting.miss / self.sides", "epsilon, miss = self.setting.row_epsilon / self.sides, self.setting.miss", _RANK),
+    Mutant("the window of one end only", "mechanism/rank.py", "return min(first for first, _ in known), max(last for _, last in known)", "return known[0]", _SVT),
+    Mutant("a target one row too high", "mechanism/rank.py", "return q.numerator * (rows - 1) + 1", "return q.numerator * rows + 1", _RANK),
+    Mutant("a unit of many rows costs as one row", "mechanism/statistic.py", "return self.epsilon / self.rows", "return self.epsilon", "tests/mechanism/test_statistic.py::test_what_follows_from_a_setting"),
+    Mutant("counts on a walk spread by part of a row", "mechanism/quantile_svt.py", "return (d, d) if neighbours == \"replace-one\" else (max(p, d - p), d)", "return (d, d) if neighbours == \"replace-one\" else (max(p, d - p), max(p, d - p))", _SVT),
+    Mutant("a replaced row moves a walk by part of a row", "mechanism/quantile_svt.py", "return (d, d) if neighbours == \"replace-one\"", "return (max(p, d - p), d) if neighbours == \"replace-one\"", _SVT),
+    Mutant("a window without its margins", "mechanism/quantile_svt.py", "return (middle + self.least) // d, -((-middle - self.most) // d)", "return middle // d, -(-middle // d)", _SVT),
+    Mutant("a walk that does not stop early", "mechanism/quantile_svt.py", "(target(self.q, tally.rows) - self.shift)", "target(self.q, tally.rows)", _SVT),
+    Mutant("a walk in rho at half its price", "mechanism/quantile_svt.py", "return ZCDP(rho_of_pure(self.setting.epsilon))", "return ZCDP(rho_of_pure(self.setting.epsilon) / 2)", _SVT),
+    Mutant("local sensitivity one change too late", "mechanism/quantile_smooth.py", "drift = (steps + 1) * max(p, d - p)", "drift = steps * max(p, d - p)", _SMOOTHED),
+    Mutant("a smooth bound that is cut early", "mechanism/quantile_smooth.py", "/ SMALLEST_SCALE) / alpha) + 2", "/ SMALLEST_SCALE) / alpha) // 16", _SMOOTHED),
+    Mutant("the end of the domain is forgotten", "mechanism/quantile_smooth.py", "tally.values[middle + 1 :], [domain[1]]])", "tally.values[middle + 1 :], tally.values[-1:]])", _SMOOTHED),
+    Mutant("an exponential mechanism at twice its rate", "mechanism/exponential.py", "return self.epsilon / self.spread", "return 2 * self.epsilon / self.spread", _EXPONENTIAL),
+    Mutant("an exponential mechanism at half its rho", "mechanism/exponential.py", "return ZCDP(rho_of_exponential(self.epsilon))", "return ZCDP(rho_of_exponential(self.epsilon) / 2)", f"{_EXPONENTIAL}::test_the_loss_is_stated_both_ways"),
+    Mutant("a doubtful segment is taken as a double has it", "mechanism/exponential.py", "for draw in np.flatnonzero(np.abs(excess) <= DOUBT):", "for draw in ():", _EXPONENTIAL),
+    Mutant("far segments are never drawn", "mechanism/exponential.py", "ceilings = occupied.astype(np.int64)", "ceilings = 0 * occupied.astype(np.int64)", f"{_EXPONENTIAL}::test_neighbours_do_not_tell_far_segments_apart"),
+    Mutant("the first candidate of a segment", "mechanism/exponential.py", "places[draw] = uniform_below(int(chosen[draw]), randomness)", "places[draw] = 0", f"{_EXPONENTIAL}::test_places_within_a_segment_are_uniform"),
+    Mutant("a die that wraps around", "mechanism/coin.py", "        if drawn < bound:\n            return drawn", "        return drawn % bound", _COIN),
+    Mutant("a coin that guesses after 64 bits", "mechanism/coin.py", "if word >= high:", "if word >= low:", _COIN),
+    Mutant("a tie in a table is not refined", "mechanism/table.py", "for place in np.flatnonzero(tied):", "for place in ():", _TABLE),
+    Mutant("a table ends where its words end", "mechanism/table.py", "            tied |= indices == len(self.lows)\n", "            pass\n", _TABLE),
+    Mutant("cells of a table that are not decided", "mechanism/table.py", "cells = np.where((first == last) & ~tied, first, UNDECIDED)", "cells = np.where(first == first, first, UNDECIDED)", _TABLE),
+    Mutant("an interval of one side on both", "mechanism/law.py", "rate = miss_rate(confidence) / 2", "rate = miss_rate(confidence)", f"{_LAW}::test_quantiles_are_the_smallest_that_cover"),
+    Mutant("a laplace tail rounded down", "mechanism/law.py", "return max(beyond * (1 + SLACK), SMALLEST) if threshold >= 0 else 1 - beyond * (1 - SLACK)", "return max(beyond * (1 - SLACK), SMALLEST) if threshold >= 0 else 1 - beyond * (1 - SLACK)", _LAW),
+    Mutant("a gaussian tail half a step too far", "mechanism/law.py", "beyond = _normal_tail((steps + 0.5) / math.sqrt(self.variance))", "beyond = _normal_tail((steps + 1) / math.sqrt(self.variance))", _LAW),
+    Mutant("a confidence that is rounded away", "mechanism/law.py", "rate = math.nextafter(float(1 - Fraction(confidence)), 0)", "rate = 2 * float(1 - Fraction(confidence))", _LAW),
+    Mutant("ends that are rounded inward", "mechanism/interval.py", "scaled + math.copysign(1, outward) * error", "scaled - math.copysign(1, outward) * error", "tests/mechanism/test_interval.py::test_scaled_doubles_move_outward"),
+    Mutant("a replaced row changes a sum by its size", "mechanism/summation.py", "return high - low if setting.neighbours == \"replace-one\" else max(abs(low), abs(high))", "return max(abs(low), abs(high))", f"{_SUMMATION}::test_how_much_one_row_changes_a_sum"),
+    Mutant("a row changes a sum by the width of its range", "mechanism/summation.py", "return high - low if setting.neighbours == \"replace-one\" else max(abs(low), abs(high))", "return high - low", f"{_SUMMATION}::test_how_much_one_row_changes_a_sum"),
+    Mutant("a mean pays for its sum alone", "mechanism/summation.py", "return self.setting.row_epsilon * (1 - self.summer.count_share if self._counts else 1)", "return self.setting.row_epsilon", _SUMMATION),
+    Mutant("a sum of values that are not clamped", "mechanism/summation.py", "clipped = tally.clipped(*self.setting.ends)", "clipped = tally", "tests/mechanism/test_total.py::test_every_mechanism_on_any_data"),
+    Mutant("a quantile of values that are not clamped", "mechanism/rank.py", "clipped = [tally.clipped(low, high) for tally in tallies]", "clipped = list(tallies)", "tests/mechanism/test_quantile.py::test_every_mechanism_on_any_data"),
+    Mutant("every level of a race at half of epsilon", "mechanism/sum_race.py", "lower = epsilon / (2 * (len(edges) - 1))", "lower = epsilon / 2", f"{_RACE}::test_the_levels_share_the_cost"),
+    Mutant("a replaced row pays for one sign", "mechanism/sum_race.py", "return epsilon / parts if self.setting.neighbours == \"replace-one\" else epsilon", "return epsilon", _RACE),
+    Mutant("a race that ends below the largest value", "mechanism/sum_race.py", "for step in range(1, max(1, (largest - 1).bit_length()) + 1))", "for step in range(1, max(1, (largest - 1).bit_length() - 1) + 1))", f"{_RACE}::test_the_largest_truncation_drops_nothing"),
+    Mutant("noise for the edge below", "mechanism/sum_race.py", "return [*(laplace(edge, lower) for edge in edges[:-1]), laplace(edges[-1], epsilon / 2)]", "return [*(laplace(edge // 2, lower) for edge in edges[:-1]), laplace(edges[-2], epsilon / 2)]", _RACE),
+    Mutant("a replaced row pays for one bucket", "mechanism/sum_tail.py", "share = epsilon / 2 if self.setting.neighbours == \"replace-one\" else epsilon", "share = epsilon", _TAIL),
+    Mutant("noise for the lower edge of a bucket", "mechanism/sum_tail.py", "return [laplace(int(edge), share) for edge in edges]", "return [laplace(max(1, int(edge) // BASE), share) for edge in edges]", _TAIL),
+    Mutant("margins of buckets one by one", "mechanism/sum_tail.py", "whole = sum(weights) * parts", "whole = max(weights)", _TAIL),
+    Mutant("a found range has noise for half of it", "mechanism/sum_laplace.py", "        each = sensitivity(low - centre, high - centre, self.setting)\n        return noised", "        each = max(1, sensitivity(low - centre, high - centre, self.setting) // 2)\n        return noised", _LAPLACE),
+    Mutant("a found range that clamps nothing", "mechanism/sum_laplace.py", "return noised(tally.clipped(low, high), centre,", "return noised(tally, centre,", _LAPLACE),
+    Mutant("a found range leaves its noise all of epsilon", "mechanism/sum_laplace.py", "return centre, radius, epsilon - centre - radius", "return centre, radius, epsilon", f"{_LAPLACE}::test_the_shares_of_the_cost_add_up_exactly"),
+    Mutant("a radius at twice its price", "mechanism/clipping.py", "return SparseVector(self.epsilon, 1, 1)", "return SparseVector(2 * self.epsilon, 1, 1)", f"{_PRIVACY}::test_radii"),
+    Mutant("values below a range stay there", "mechanism/tally.py", "values, places = np.unique(np.clip(self.values, low, high), return_inverse=True)", "values, places = np.unique(np.minimum(self.values, high), return_inverse=True)", "tests/mechanism/test_tally.py::test_clipping_and_mirroring"),
+    Mutant("cells are cut in the middle", "mechanism/tally.py", "return (low, high) if self.cells is None else self.cells.cover(low, high)", "return low, high", "tests/release/test_grids.py::test_a_row_changes_a_clipped_sum_of_cells_by_no_more_than_is_paid_for"),
+    Mutant("the parts of a sum of noises one by one", "mechanism/linear.py", "share = 1 - Fraction(miss) / len(terms)", "share = 1 - Fraction(miss)", "tests/mechanism/test_linear.py"),
+    Mutant("a variance without the noise of its mean", "mechanism/moments.py", "lowest, highest = (least - width) / (n - freedom), (most + width) / (n - freedom)", "lowest, highest = least / (n - freedom), most / (n - freedom)", "tests/statistical/test_coverage.py::test_variances_are_covered"),
+    Mutant("seeded bits in a release", "mechanism/randomness.py", "        return os.urandom(count)", "        return hashlib.shake_128(str(os.getpid()).encode()).digest(count)", "tests/mechanism/test_randomness.py::test_kernel_never_repeats_within_a_process"),
+    Mutant("words of a stream that a fork would share", "mechanism/randomness.py", "        return np.frombuffer(os.urandom(8 * count), dtype=\"<u8\").astype(np.uint64, copy=False)", "        return np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64)", "tests/mechanism/test_randomness.py::test_forked_processes_never_share_a_stream"),
+)  # fmt: skip

@@ -1,0 +1,52 @@
+"""Sparse vectors, smooth noise, ladders, truncations and packings."""
+
+from tests.laboratory.mutation import Mutant
+
+_SPARSE, _SMOOTH, _SMOOTH_LAPLACE = (f"tests/mechanism/test_{name}.py" for name in ("sparse_vector", "smooth", "smooth_laplace"))
+_LADDER, _PATTERN, _TRUNCATION, _PACKING = (f"tests/mechanism/test_{name}.py" for name in ("ladder", "pattern", "truncation", "packing"))
+
+MUTANTS = (
+    Mutant("many tops at the price of one", "mechanism/sparse_vector.py", "return _scale(self.tops * self.spread, self.epsilon - self._threshold_epsilon)", "return _scale(self.spread, self.epsilon - self._threshold_epsilon)", f"{_SPARSE}::test_no_pattern_of_several_tops_is_either"),
+    Mutant("queries with the whole epsilon", "mechanism/sparse_vector.py", "return _scale(self.tops * self.spread, self.epsilon - self._threshold_epsilon)", "return _scale(self.tops * self.spread, self.epsilon)", f"{_SPARSE}::test_the_budget_is_split_by_two_thirds_powers"),
+    Mutant("a threshold with the whole epsilon", "mechanism/sparse_vector.py", "return _scale(self.rise, self._threshold_epsilon)", "return _scale(self.rise, self.epsilon)", f"{_SPARSE}::test_the_budget_is_split_by_two_thirds_powers"),
+    Mutant("a threshold without noise", "mechanism/sparse_vector.py", "return _first(stream, geometric(self.threshold_scale, count, randomness), self.query_scale, randomness)", "return _first(stream, np.zeros(count, dtype=np.int64), self.query_scale, randomness)", f"{_SPARSE}::test_the_first_top_has_its_exact_law"),
+    Mutant("one threshold for all streams", "mechanism/sparse_vector.py", "geometric(self.threshold_scale, len(streams), randomness), self.query_scale", "np.repeat(geometric(self.threshold_scale, 1, randomness), len(streams)), self.query_scale", f"{_SPARSE}::test_first_tops_of_many_streams_have_their_exact_laws"),
+    Mutant("doubtful tops are taken as doubles have them", "mechanism/sparse_vector.py", "for place in np.flatnonzero((np.abs(excess) <= DOUBT) & (gaps[runs] > 0)):", "for place in ():", f"{_SPARSE}::test_doubtful_words_are_decided_exactly"),
+    Mutant("a negative draw is turned over", "mechanism/sparse_vector.py", "kept = np.concatenate([kept, drawn[drawn >= 0]])", "kept = np.concatenate([kept, np.abs(drawn)])", f"{_SPARSE}::test_one_sided_noise_is_geometric"),
+    Mutant("a walk misses twice as often", "mechanism/sparse_vector.py", "return max(0, math.ceil(spare / first * (1 + SLACK)) - 1)", "return max(0, math.ceil(spare / first * (1 + SLACK)) * 3 // 4)", f"{_SPARSE}::test_misses_and_early_stops_are_as_rare_as_said"),
+    Mutant("the first place of a run", "mechanism/sparse_vector.py", "    while length > 1 and gap > 0:\n", "    while False:\n", f"{_SPARSE}::test_places_in_a_run_are_truncated_geometric"),
+    Mutant("noise that slides too far", "mechanism/smooth.py", "SLIDE: Final = Fraction(22796, 10**4)", "SLIDE: Final = Fraction(17000, 10**4)", f"{_SMOOTH}::test_the_two_suprema"),
+    Mutant("noise that dilates for free", "mechanism/smooth.py", "DILATE: Final = 3", "DILATE: Final = 1", f"{_SMOOTH}::test_the_two_suprema"),
+    Mutant("the released bound has noise for one step", "mechanism/smooth.py", "return laplace(LOG_STEPS + 1, self.epsilon * (1 - ANSWER_SHARE))", "return laplace(1, self.epsilon * (1 - ANSWER_SHARE))", _SMOOTH),
+    Mutant("the released bound has the answer's epsilon too", "mechanism/smooth.py", "return laplace(LOG_STEPS + 1, self.epsilon * (1 - ANSWER_SHARE))", "return laplace(LOG_STEPS + 1, self.epsilon)", _SMOOTH),
+    Mutant("a bit of rounding is guessed", "mechanism/smooth.py", "return least if least == most else None", "return least", f"{_SMOOTH}::test_bits_that_do_not_tell_are_not_guessed"),
+    Mutant("a proposal of smooth noise is guessed", "mechanism/smooth.py", "return False if least >= limit_high else None", "return False", f"{_SMOOTH}::test_bits_that_do_not_tell_are_not_guessed"),
+    Mutant("laplace noise that dilates too far", "mechanism/smooth_laplace.py", "return Fraction(math.log1p(most) * (1 - SLACK)) - ROUNDING", "return Fraction(2 * math.log1p(most))", f"{_SMOOTH_LAPLACE}::test_neighbours_are_apart_by_no_more_than_declared"),
+    Mutant("laplace noise that slides too far", "mechanism/smooth_laplace.py", "return 2 / (self.epsilon * ANSWER_SHARE)", "return 1 / (self.epsilon * ANSWER_SHARE)", f"{_SMOOTH_LAPLACE}::test_neighbours_are_apart_by_no_more_than_declared"),
+    Mutant("noise that only adds", "mechanism/smooth_laplace.py", "return answer - magnitude if randomness.bytes(1)[0] & 1 else answer + magnitude", "return answer + magnitude", f"{_SMOOTH_LAPLACE}::test_draws_have_the_law"),
+    Mutant("the tail of one exponential for many", "mechanism/smooth_laplace.py", "for k in range(size)]", "for k in range(1)]", f"{_SMOOTH_LAPLACE}::test_quantiles_of_sums"),
+    Mutant("two rungs share a score", "mechanism/ladder.py", "exponents = np.concatenate([[0], steps, steps, [last, last]])", "exponents = np.concatenate([[0], steps // 2, steps // 2, [last, last]])", f"{_LADDER}::test_the_draw_has_its_law"),
+    Mutant("a rung is left out", "mechanism/ladder.py", "ends: AnyIntegers = np.cumsum(rungs) - rungs + rungs * FIRST[0] // FIRST[1]", "ends: AnyIntegers = np.maximum(np.cumsum(rungs) - rungs, 1)", f"{_LADDER}"),
+    Mutant("a ladder at twice its rate", "mechanism/ladder.py", "mechanism = Exponential(self.draw_epsilon, 2)", "mechanism = Exponential(self.draw_epsilon, 1)", f"{_LADDER}::test_the_draw_has_its_law"),
+    Mutant("a ladder pays for its draw alone", "mechanism/ladder.py", "return self.epsilon * (1 - SCALE_SHARE)", "return self.epsilon", _LADDER),
+    Mutant("the width of a ladder has noise for one step", "mechanism/ladder.py", "return laplace(LOG_STEPS + 2, self.epsilon * SCALE_SHARE)", "return laplace(1, self.epsilon * SCALE_SHARE)", _LADDER),
+    Mutant("rungs as large as they come", "mechanism/ladder.py", "return np.array([min(max(least, int(rung)), MOST) for rung in rungs], dtype=object)", "return np.array([max(least, int(rung)) for rung in rungs], dtype=object)", f"{_LADDER}::test_what_passes_every_bound_is_cut_and_stays_a_ladder"),
+    Mutant("a width of too few rungs", "mechanism/ladder.py", "    return high\n\n\ndef log_width", "    return max(1, high // 2)\n\n\ndef log_width", f"{_LADDER}::test_the_interval_holds_as_often_as_it_says"),
+    Mutant("rungs of triangles that do not grow", "mechanism/pattern.py", "np.minimum(shared + steps, (steps + reach) // 2))", "np.minimum(shared, (steps + reach) // 2))", f"{_PATTERN}::test_triangles_change_by_no_more_than_their_rungs"),
+    Mutant("rungs of triangles without new nodes", "mechanism/pattern.py", "most = steps // 2  # two new nodes share nothing", "most = 0 * steps", _PATTERN),
+    Mutant("stars at one end of an edge", "mechanism/pattern.py", "beside = 0 if self.ordered else math.comb(low, power)", "beside = 0", f"{_PATTERN}::test_stars_change_by_no_more_than_their_rungs"),
+    Mutant("ordered stars in one order", "mechanism/pattern.py", "factor, divisor = (self.leaves, 1) if self.ordered", "factor, divisor = (1, 1) if self.ordered", f"{_PATTERN}::test_ordered_stars_change_by_no_more_than_their_rungs"),
+    Mutant("a smooth bound of the first rung", "mechanism/pattern.py", "if len(rungs) < degree / alpha + 2:", "if False:", f"{_PATTERN}::test_the_smooth_bound_is_never_cut_early"),
+    Mutant("contributions are not cut at a level", "mechanism/truncation.py", "int((np.minimum(values, edge) * numbers).sum())", "int((values * numbers).sum())", f"{_TRUNCATION}::test_one_unit_changes_what_is_declared"),
+    Mutant("shared rows walk as if they were not", "mechanism/truncation.py", "return SparseVector(epsilon, 1, 1) if self._alone else SparseVector(epsilon, 2, 3)", "return SparseVector(epsilon, 1, 1)", _TRUNCATION),
+    Mutant("gains in units that are too small", "mechanism/truncation.py", "max(fall_after + rise, -(-(rise_after + fall) // 2))", "max(fall_after, -(-(rise_after + fall) // 4))", f"{_TRUNCATION}::test_one_unit_among_units_that_share_rows_changes_what_is_declared"),
+    Mutant("the last heat of a race costs nothing", "mechanism/truncation.py", "return self._law(place, 1 - FIRST_HEAT)", "return self._law(place, Fraction(1))", _TRUNCATION),
+    Mutant("a flow without limits", "mechanism/packing.py", "ends = np.where(names < 0, free, np.minimum(most, free))", "ends = np.where(names < 0, free, free)", f"{_PACKING}::test_the_optimum_is_that_of_the_whole_program"),
+    Mutant("an optimum that nobody certified", "mechanism/packing.py", "    if not upper - lower <= CERTIFIED * slack(most):\n        raise UncertifiedError\n", "", f"{_PACKING}::test_an_optimum_that_cannot_be_certified_is_none"),
+    Mutant("a concave program that stops early", "mechanism/curved.py", "if upper - lower + ROUNDING * upper <= gap:", "if upper - lower <= 1e9 * gap:", _PACKING),
+    Mutant("sets of an entity above its limit stay whole", "mechanism/curved.py", "cut = np.append(np.maximum(load / self.limits, 1.0) ** -0.25, 1.0)", "cut = np.append(np.ones(len(load)), 1.0)", _PACKING),
+    Mutant("the bend of a curved sum is forgotten", "mechanism/sharing.py", "return (most if owners == PAIR else math.ceil((1 + BEND) * most)) + slack(most)", "return most + slack(most)", _PACKING),
+    Mutant("the slack of an optimum is forgotten", "mechanism/sharing.py", "return (most if owners == PAIR else math.ceil((1 + BEND) * most)) + slack(most)", "return (most if owners == PAIR else math.ceil((1 + BEND) * most)) - slack(most)", _PACKING),
+    Mutant("an edge is kept beyond its level", "mechanism/bounded_degree.py", "taken &= np.cumsum(taken, axis=1) <= cut - kept[:, own : own + 1]", "taken &= np.cumsum(taken, axis=1) <= cut", "tests/mechanism/test_bounded_degree.py::test_edges_decided_source_by_source_are_decided_one_by_one"),
+    Mutant("kept edges change by half", "mechanism/bounded_degree.py", "return level if self.owned else 1, 2 * level if self.directed else level", "return level if self.owned else 1, level // 2", "tests/mechanism/test_bounded_degree.py"),
+)  # fmt: skip
