@@ -145,6 +145,20 @@ def test_a_repeated_key_is_not_taken_for_a_unique_one() -> None:
         engine.close()
 
 
+def test_what_a_public_table_repeats_counts_towards_the_bound() -> None:
+    tables = {
+        "p": {"columns": {"k": {"type": "id"}}},
+        "v": {"references": {"k": "p.k"}, "at_most": {"rows": 2}, "columns": {"c": {"values": KINDS}}},
+        "w": {"public": True},
+    }
+    rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "p.k", "tables": tables})
+    data = {"p": pa.table({"k": [1]}), "v": pa.table({"k": [1], "c": ["a"]}), "w": pa.table({"c": ["a"] * 5})}
+    engine = DuckDBEngine(rules, data)
+    question = bind("SELECT COUNT(*) AS n FROM v JOIN w ON v.c = w.c", rules, engine)
+    assert int(engine.evaluate(question.summary, CHARGE, b"").cells[0][0]) == 2
+    engine.close()
+
+
 def test_names_of_the_policy_do_not_meet_names_of_the_statement() -> None:
     """Tables and columns may be called what parts of the statement are called."""
     tables = {

@@ -197,9 +197,17 @@ def test_ids_of_any_type_can_be_the_unit() -> None:
         engine.close()
 
 
+class Failing(dict[str, Any]):
+    """A frame whose own code fails, with what it holds in its words."""
+
+    def items(self) -> Any:
+        raise ValueError("canary 17")
+
+
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
+        (Failing(), "cannot be turned into Arrow"),
         ("people.csv", "paths go into the policy's `source`"),
         (b"x", "paths go into the policy's `source`"),
         (None, "must be an Arrow, pandas or polars frame"),

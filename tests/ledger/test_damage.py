@@ -178,7 +178,8 @@ def test_yesterdays_ledger_is_refused(tmp_path: Path) -> None:
     assert inspection.verify(Place.of(path), 1.0, anchored=False).charges == CHARGES
 
 
-def test_another_history_of_the_same_length_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [1, 2], ids=["same length", "longer"])
+def test_another_history_is_refused(tmp_path: Path, more: int) -> None:
     path = make(tmp_path / "one", crashed=False)
     before = path.read_bytes()
     use(path, range(CHARGES, CHARGES + 1))
@@ -186,7 +187,7 @@ def test_another_history_of_the_same_length_is_refused(tmp_path: Path) -> None:
     path.write_bytes(before)
     Path(f"{path}.anchor").write_bytes(b"")
     restore_anchor(path)
-    use(path, range(CHARGES + 1, CHARGES + 2))
+    use(path, range(CHARGES + 1, CHARGES + 1 + more))
     Path(f"{path}.anchor").write_bytes(anchor)
     with pytest.raises(LedgerDamaged, match="is not the one that its anchor"):
         SqliteLedger.open(path)

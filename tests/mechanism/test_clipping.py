@@ -23,6 +23,11 @@ def test_counts_outside_nested_ranges_change_in_one_direction(relation, centre):
         assert (changes >= 0).all() or (changes <= 0).all()
 
 
+def test_the_walk_costs_what_the_radius_does():
+    walk = Radius(Fraction(1, 3), 0.05, 100).mechanism
+    assert (walk.epsilon, walk.rise, walk.spread, walk.tops) == (Fraction(1, 3), 1, 1, 1)
+
+
 def test_the_stream_counts_what_is_outside():
     radius = Radius(Fraction(1), 0.05, 100, base=2.0)
     tally = Tally.of([-40, 0, 3, 3, 5, 90])

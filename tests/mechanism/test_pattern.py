@@ -118,6 +118,14 @@ def test_the_sum_of_the_two_largest_degrees_would_not_do():
     assert first in _worlds(UNDIRECTED)
 
 
+def test_an_edge_between_hubs_is_in_stars_of_both():
+    """Small graphs do not show it: their rungs are raised to a floor."""
+    among = StarRungs(((50, 40),), 3, ordered=False).rungs(2)
+    assert among == [math.comb(50, 2) + math.comb(40, 2), math.comb(51, 2) + math.comb(40, 2)]
+    ordered = StarRungs(((50, 0),), 3, ordered=True).rungs(2)
+    assert ordered == [math.perm(degree + 1, 3) - math.perm(degree, 3) for degree in (50, 51)]
+
+
 def test_the_smooth_bound_is_never_cut_early():
     rungs = TriangleRungs((2,), (9,), 1)
     far = smooth_bound(rungs.rungs(2_000), 0.01, 2)

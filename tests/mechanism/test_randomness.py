@@ -20,6 +20,7 @@ def test_kernel_words_have_the_asked_size_and_type():
 def test_kernel_never_repeats_within_a_process():
     source = KernelRandomness()
     assert len({source.bytes(16) for _ in range(1000)}) == 1000
+    assert len({int(source.uint64(1)[0]) for _ in range(1000)}) == 1000
 
 
 def test_forked_processes_never_share_a_stream():

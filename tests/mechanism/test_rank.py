@@ -114,6 +114,21 @@ def test_an_extreme_has_one_end_which_gets_everything(q, interval):
     assert maker.asked[0][2] == pytest.approx(0.1)
 
 
+def test_values_outside_of_the_domain_are_moved_into_it():
+    seen = []
+
+    class Watching(_Fixed):
+        def lower(self, q, epsilon, miss):
+            return lambda tallies, domain, randomness: [seen.append((tally, domain)) or domain[0] for tally in tallies]
+
+    setting = Setting((0, 10), Fraction(1), 0.9, "add-remove")
+    TwoEnds(Watching(), setting, Fraction(1, 2)).measure_each([Tally.of([-7, 3, 900])], TestRandomness(1))
+    assert [(tally.values.tolist(), domain) for tally, domain in seen] == [
+        ([0, 3, 10], (0, 10)),
+        ([-10, -3, 0], (-10, 0)),
+    ]
+
+
 def test_a_forecast_says_what_it_rests_on():
     setting = Setting((0, 1000), Fraction(1), 0.9, "add-remove")
     known = rank_forecast(10, setting, Expectation(1000, 500), Fraction(1, 2))

@@ -1,6 +1,7 @@
 import math
+from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from confide.mechanism.sparse_vector import (
     Stream,
     _chances,
     _exact_has_top,
+    _has_top,
     _place,
     _place_of,
     geometric,
@@ -243,6 +245,24 @@ def test_doubtful_words_are_decided_exactly(gap, length):
     near = 1 << 20  # beyond the error of the double
     assert not _exact_has_top(gap, length, scale, min(word + near, 2**64 - 1), TestRandomness(1)) or chance > 0.999999
     assert _exact_has_top(gap, length, scale, max(word - near, 0), TestRandomness(1)) or chance < 1e-12
+
+
+def test_a_word_that_a_double_would_misjudge_is_decided_exactly():
+    """Between a chance and the double nearest to it: one says top, the other does not."""
+    scale, judged = Fraction(2), 0
+    for gap, length in product((1, 2, 3, 5, 9), (2, 3, 7, 30)):
+        chance = 1 - (1 - (-gap / Decimal(2)).exp()) ** length
+        exact, double = (
+            int(chance * 2**64),
+            int(Fraction(float(_chances(np.array([gap]), np.array([length]), scale)[0])) * 2**64),
+        )
+        word = (exact + double) // 2
+        if abs(exact - double) > 1:
+            words = Scripted(word.to_bytes(8, "little"))
+            most = np.array([2**64 - 1], dtype=np.uint64)
+            assert _has_top(np.array([gap]), np.array([length]), most, scale, words)[0] == (word < exact)
+            judged += 1
+    assert judged >= 3
 
 
 def test_a_stream_must_have_positive_lengths():

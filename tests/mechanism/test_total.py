@@ -52,6 +52,16 @@ def test_a_large_epsilon_gives_the_sum_and_the_mean_themselves(name, neighbours)
     assert means[0] == pytest.approx(500.5, rel=1e-3)
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("name", sorted(SUMMERS))
+def test_values_outside_of_the_domain_count_as_its_ends(name, neighbours):
+    tally = Tally(np.array([-500, 5, 900]), np.full(3, 100))
+    totals, _, _ = total_intervals(
+        [tally], (0, 10), Fraction(10**4), 0.9, neighbours, mechanism=name, randomness=TestRandomness(1)
+    )
+    assert totals[0] == pytest.approx(1500, abs=2)
+
+
 def test_auto_goes_by_public_facts():
     loose, expected = (0, 10**12), Expectation(10_000, 5000)
     for plan in (total_plan, mean_plan):

@@ -58,6 +58,14 @@ def test_a_computed_number_stays_in_its_span(node: Number) -> None:
             assert node.span.low <= index <= node.span.high
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "least", "most"), [(-9, 2, 0, 81), (-2, 9, 0, 81), (-9, -3, 9, 81), (3, 9, 9, 81)]
+)
+def test_a_square_reaches_as_far_as_its_number_on_either_side(low: int, high: int, least: int, most: int) -> None:
+    number = reading("a", low, high, Fraction(1, 2))
+    assert arithmetic.multiply(number, number).span == Span(least, most, Fraction(1, 4))
+
+
 @given(st.sampled_from(["<", "<=", "=", "<>", ">=", ">"]), st.fractions(-2, 2, max_denominator=8))
 def test_a_comparison_with_a_constant_off_the_grid_is_exact(operation: str, limit: Fraction) -> None:
     condition = arithmetic.compare(operation, A, arithmetic.constant(limit))  # type: ignore[arg-type]

@@ -86,6 +86,18 @@ def test_an_approximate_call_spends_what_it_says(sql: str, confidence: float) ->
     assert total <= allocation.loss.rho * (1 + Fraction(1, 10**12))
 
 
+@pytest.mark.parametrize("rules", [policy(PURE), policy(APPROXIMATE)], ids=["pure", "approximate"])
+def test_statistics_cost_no_more_than_the_call(rules: dict[str, object]) -> None:
+    question = ask("SELECT MEDIAN(cost) AS m, MAX(cost) AS x, QUANTILE(cost, 0.9) AS q FROM visit", rules)
+    allocation = allocate(question, load(rules).budget, Fraction(1), 0.95)
+    spent_on_them = sum(
+        plan.loss.epsilon if isinstance(allocation.loss, PureDP) else plan.zcdp.rho for plan in allocation.plans
+    )
+    whole = allocation.loss.epsilon if isinstance(allocation.loss, PureDP) else allocation.loss.rho
+    assert len(allocation.plans) == 3
+    assert whole * Fraction(99, 100) < spent_on_them <= whole
+
+
 def test_keys_under_replace_one_pay_for_both_units() -> None:
     rules = row_policy(APPROXIMATE, rows="public")
     rules["tables"]["t"]["columns"]["name"] = {"type": "text"}

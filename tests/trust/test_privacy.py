@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from confide.mechanism import KernelRandomness, Randomness, TestRandomness, draw, laplace
+from confide.mechanism import DiscreteLaplace, KernelRandomness, Randomness, TestRandomness, draw, laplace
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Decider
 from confide.trust.facts import Facts, Steps
-from confide.trust.median import Selected
+from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugInMean
+from confide.trust.race import RESOLUTION, Raced
+from confide.trust.sparse import Sparse
 from confide.trust.target import Target
 from tests.conformance.audit import audit
 from tests.mechanism.small_data import neighbours
@@ -59,6 +61,31 @@ def test_no_neighbours_differ_by_more_than_the_loss(name: str, decider: str) -> 
             assert worst <= float(epsilon) * (1.02 if decider in APPROXIMATE else 1) + 1e-6
             if decider == "optimal":
                 assert worst >= float(epsilon) * 0.999
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_parts_of_a_decider_cost_epsilon_together(rows: int) -> None:
+    """For units of several rows, and for bits that no small neighbours drive to their bound."""
+    target, epsilon = Target(Fraction(20), Fraction(5)), Fraction(2)
+    facts = Facts("sum", 40 * rows, rows, low=0, high=40)
+    raced, sparse = Raced.make(facts, target, epsilon), Sparse.make(facts, target, epsilon)
+    mean = PlugInMean.make(replace(facts, kind="mean"), target, epsilon)
+    quantile = replace(facts, kind="quantile", q=Fraction(1, 4))
+    histogram = Histogram.make(quantile, target, epsilon)
+    sums, counts = mean.laws
+    assert isinstance(sums, DiscreteLaplace)
+    assert isinstance(counts, DiscreteLaplace)
+    assert isinstance(histogram.law, DiscreteLaplace)
+    spent = {
+        "r2t": len(raced.edges) * rows * RESOLUTION / raced.law.scale,
+        "svt": 3 * rows / sparse.bound_law.scale + 2 * rows * RESOLUTION / sparse.law.scale,
+        "mean": 20 * rows / sums.scale + rows / counts.scale,
+        "histogram": 2 * rows / histogram.law.scale,
+        "exponential": 2 * 4 * rows * Selected.published(quantile, target, epsilon).mechanism.rate,
+        "tie-aware": 2 * 3 * rows * Selected.tie_aware(quantile, target, epsilon).mechanism.rate,
+    }
+    for name, loss in spent.items():
+        assert epsilon * Fraction(999, 1000) < loss <= epsilon, name
 
 
 @cache

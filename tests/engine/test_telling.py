@@ -1,0 +1,31 @@
+"""Cells that a tally tells are what they would be on their own."""
+
+import pyarrow as pa
+import pytest
+
+from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.telling import teller
+from confide.policy import load
+from confide.query import bind
+from tests.engine.worlds import CHARGE
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected", "told"),
+    [
+        ("COUNT(*)", 5, True),
+        ("COUNT(x)", 3, True),
+        ("SUM(x)", 11, True),
+        ("COUNT(x) FILTER (WHERE c = 'a')", 1, False),
+        ("COUNT(*) FILTER (WHERE c = 'a')", 2, False),
+        ("SUM(x) FILTER (WHERE c = 'a')", 2, False),
+    ],
+)
+def test_a_tally_tells_what_is_asked_beside_it(cell: str, expected: int, told: bool) -> None:
+    columns = {"x": {"range": [0, 9]}, "c": {"values": ["a", "b"]}}
+    rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "row", "tables": {"t": {"columns": columns}}})
+    engine = DuckDBEngine(rules, {"t": pa.table({"x": [2, 4, 5, None, None], "c": ["a", "b", "b", "a", "b"]})})
+    summary = bind(f"SELECT MEDIAN(x) AS m, {cell} AS n FROM t", rules, engine).summary
+    assert (teller(summary) is not None) == told
+    assert [int(value[0]) for value in engine.evaluate(summary, CHARGE, b"").cells] == [expected]
+    engine.close()
