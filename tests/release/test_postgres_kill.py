@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import confide
-from confide.errors import ConfideError, EngineError, LedgerError
+from confide.errors import ConfideError, EngineError, LedgerError, SourceError
 from confide.release.session import Session
 from tests.servers import PostgresServer
 
@@ -100,7 +100,11 @@ def kill_rounds(server: PostgresServer, folder: Path, rounds: int) -> Counter[st
                     except LedgerError as error:
                         # The failure of a query is kept on the same server, and so is not.
                         query = "the charge stands" in str(error)
-                        fell["query" if query else "charge" if "No answer was given" in str(error) else "other"] += 1
+                        sure = "Nothing was charged" in str(error) or "It may have been charged" in str(error)
+                        fell["query" if query else "charge" if sure else "look"] += 1
+                        raise
+                    except SourceError as error:
+                        fell["look" if "Nothing was charged" in str(error) else "other"] += 1
                         raise
                     except EngineError as error:
                         fell["query" if str(error) == str(EngineError()) else "other"] += 1

@@ -85,8 +85,7 @@ class OwnSession:
     def __init__(self, spark: Any, limit_seconds: float) -> None:
         for name in _TALKATIVE:
             logging.getLogger(name).disabled = True
-        for name in _WARNING:
-            logging.getLogger(name).addHandler(logging.NullHandler())
+        _hush()
         self._process = os.getpid()
         self.spark = _copy(spark)
         self.limit_seconds = limit_seconds
@@ -332,6 +331,17 @@ def _quietly(call: Callable[[], Any]) -> Any:
         return call()
     except Exception:
         return None
+
+
+def _hush() -> None:
+    """Keep what libraries log off standard error, unless somebody has set up logging."""
+    for name in _WARNING:
+        logging.getLogger(name).addHandler(logging.NullHandler())
+    with suppress(ImportError):
+        from py4j import java_gateway  # noqa: PLC0415  a driver that few need
+
+        # It logs a lost Java through the root logger, which then writes to standard error by itself.
+        java_gateway.logging = java_gateway.logger
 
 
 def _start(work: Callable[[], Any]) -> threading.Thread:
