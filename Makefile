@@ -6,7 +6,7 @@ DEMO   := $(VENV)/.installed
 STAMP  := $(VENV)/.installed-for-tests
 WORKERS ?= 2
 
-.PHONY: help demo servers test check format audit bench bench-peers clean
+.PHONY: help demo servers test check format audit audit-faults bench bench-peers clean
 
 help:
 	@echo "make demo         make a data set, ask it questions, watch the budget"
@@ -42,6 +42,10 @@ check: $(STAMP)
 format: $(STAMP)
 	$(RUN)/ruff format src tests bench
 	$(RUN)/ruff check --fix src tests bench
+
+# Kills, failing and full disks, stopped processes and forks: about half an hour, one line of counts for each part.
+audit-faults: $(STAMP) servers
+	@$(RUN)/python -m pytest -m audit -s tests/laboratory/test_faults.py tests/release/test_left_open.py tests/release/test_stderr.py
 
 audit: $(STAMP) servers
 	@$(RUN)/python -m pytest -m audit -n $(WORKERS) --dist worksteal

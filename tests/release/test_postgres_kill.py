@@ -138,12 +138,3 @@ def test_a_killed_server_leaves_nothing_uncharged_and_is_found_again(
     fell = kill_rounds(own_postgres_server, tmp_path, 2)
     assert sum(fell.values()) == 2
     assert fell["other"] == 0
-
-
-@pytest.mark.audit
-def test_a_hundred_kills(own_postgres_server: PostgresServer, tmp_path: Path) -> None:
-    fell = kill_rounds(own_postgres_server, tmp_path, 100)
-    print(f"kills that fell into a charge: {fell['charge']}, into a query: {fell['query']}")
-    assert sum(fell.values()) == 100
-    assert fell["other"] == 0
-    assert min(fell["charge"], fell["query"]) >= 10

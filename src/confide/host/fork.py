@@ -9,9 +9,11 @@ waited for: a question may take an hour.
 
 import contextlib
 import ctypes
+import importlib
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -34,6 +36,7 @@ _guard = threading.Lock()
 _held: list[Forkable] = []
 _inherited: set[str] = set()
 _THREADED: Final = ("jax",)
+_PATIENCE: Final = 5.0
 
 
 def keep_across_forks(one: Forkable) -> None:
@@ -87,10 +90,25 @@ def inherited(module: str) -> bool:
 
 
 def _before() -> None:
+    _wait_for_imports()
     _guard.acquire()
     for one in sorted(_waited_for, key=id):
         one.hold()
         _held.append(one)
+
+
+def _wait_for_imports() -> None:
+    """Until no other thread is loading a module, whose lock would be held in the child for ever; for some seconds."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until and _others_load():
+        time.sleep(0.001)
+
+
+def _others_load() -> bool:
+    # Python tells nobody who is loading what, but for the locks themselves; without them there is nothing to wait for.
+    known: dict[str, Callable[[], Any]] = getattr(importlib._bootstrap, "_module_locks", {})
+    locks = [reference() for reference in list(known.values())]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in locks)
 
 
 def _in_parent() -> None:

@@ -8,7 +8,7 @@ moves the anchor; only then does anybody hear of it.
 import time
 from collections.abc import Callable
 
-from confide.errors import LedgerDamaged, LedgerError
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError
 from confide.ledger import postgres_schema
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
@@ -141,5 +141,5 @@ class PostgresTransactions(Holding[PostgresConnection]):
                     anchor.write(Mark(self._identity, position.sequence, position.hash.hex()))
                     return
             if time.monotonic() > deadline:
-                raise LedgerError(f"the anchor {anchor.path} was in use by others for too long")
+                raise LedgerBusy(f"the anchor {anchor.path} was in use by others for too long")
             time.sleep(0.001)
