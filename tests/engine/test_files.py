@@ -366,6 +366,24 @@ def test_a_duckdb_file(tmp_path: Path) -> None:
     assert ask(policy(tmp_path, {"person": "p.duckdb"}), ANSWERS) == WANTED
 
 
+def test_texts_of_a_duckdb_file_are_compared_as_bytes_whatever_their_collation(tmp_path: Path) -> None:
+    """Else a group has the spelling of one of its rows, and a join finds rows that no bound has counted."""
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as connection:
+        connection.execute("CREATE TABLE person(region VARCHAR COLLATE NOCASE, note VARCHAR COLLATE NOCASE)")
+        connection.execute("INSERT INTO person VALUES ('N', 'SMITH'), ('n', 'smith'), ('E', 'smith')")
+        connection.execute("CREATE TABLE tag(note VARCHAR COLLATE NOACCENT)")
+        connection.execute("INSERT INTO tag VALUES ('smith'), ('smíth'), ('SMITH')")
+    columns = {"region": {"values": ["N", "E"]}, "note": {"type": "text"}}
+    rules = policy(tmp_path, "p.duckdb", columns, tag={"public": True, "columns": {"note": {"type": "text"}}})
+    assert ask(rules, "SELECT region, COUNT(*) AS n FROM person GROUP BY region") == [1, 1]
+    assert ask(rules, "SELECT COUNT(*) AS n FROM person WHERE note = 'SMITH'") == [1]
+    assert ask(rules, "SELECT COUNT(DISTINCT note) AS n FROM person") == [2]
+    assert ask(rules, "SELECT COUNT(*) AS n FROM person JOIN tag USING (note)") == [3]
+    engine = DuckDBEngine(rules)
+    assert engine.multiplicity("tag", ("note",)) == 1
+    engine.close()
+
+
 def test_two_duckdb_files_and_a_text_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         connection = duckdb.connect(str(tmp_path / f"{name}.duckdb"))

@@ -39,6 +39,21 @@ def test_owners_follow_references():
     assert [scan.table for scan in named.occurrences] == ["item", "visit"]
 
 
+@pytest.mark.parametrize(("policy", "neighbours"), [("key", "add-remove"), ("counted-key", "replace-one")])
+@pytest.mark.parametrize(
+    "tables",
+    [
+        "visit a JOIN visit b ON a.ward = b.ward",
+        "item a JOIN item b ON a.kind = b.kind",
+        "visit a JOIN visit b ON a.ward = b.ward JOIN person p ON p.person_id = a.person_id",
+        "claim",
+    ],
+)
+def test_units_are_replaced_where_their_number_is_public_whatever_is_joined(policy, neighbours, tables):
+    """The table that counts the units need not be in the join: whoever is replaced takes their rows along."""
+    assert bound(policy, f"SELECT COUNT(*) AS n FROM {tables}").neighbours == neighbours
+
+
 def test_variables_reach_through_others():
     shape = hypergraph_of(
         bound("row", "SELECT COUNT(*) AS n FROM person a JOIN other b ON a.job = b.job JOIN person c ON b.job = c.job")

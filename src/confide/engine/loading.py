@@ -77,7 +77,8 @@ class Loader:
                     self._check_texts(table, source, origin)
                 self._stored(table, source, origins, "VIEW")
             case Attached(path=path):
-                self._stored(table, source, [f"{aliases[path]}.main.{name(table.name)}"], "VIEW")
+                origin = f"{aliases[path]}.main.{name(table.name)}"
+                self._stored(table, source, [self._uncollated(source, origin)], "VIEW")
 
     def _frame(self, table: Table, source: Frame, frame: object) -> None:
         alias = f"frame {table.name}"
@@ -153,6 +154,16 @@ class Loader:
 
     def _schema(self, source: Source, origin: str) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
+
+    def _uncollated(self, source: Source, origin: str) -> str:
+        """A table whose texts are compared as bytes. Under a collation of the table's own, texts that differ are equal:
+        a group would be shown as one of its rows happens to spell it, and joins would find what is not counted.
+        """
+        texts = [label for label, stored in self._schema(source, origin).items() if storage_of(stored).kind == "text"]
+        if not texts:
+            return origin
+        plain = ", ".join(f'{name(label)} COLLATE "binary" AS {name(label)}' for label in texts)
+        return f"(SELECT * REPLACE ({plain}) FROM {origin}) AS uncollated"
 
     def _check_texts(self, table: Table, source: File, origin: str) -> None:
         """Read every text once: one that is not UTF-8 would fail the questions that meet it, after their charge."""

@@ -4,7 +4,7 @@ What reads policies is imported when one is read: half of the package, and of no
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -112,6 +112,14 @@ class Policy:
         if not isinstance(self.unit, KeyUnit):
             return ()
         return next(unit_paths(self.unit, self.tables, table))
+
+    def replaces(self, tables: Iterable[str]) -> bool:
+        """Whether neighbours replace a unit in these private tables, because how many there are is public.
+
+        A unit with a key is replaced with all its rows, also where nothing is read of the table that counts the units.
+        """
+        counted = (self.unit.table,) if isinstance(self.unit, KeyUnit) else tables
+        return any(self.tables[table].rows == "public" for table in counted)
 
     def to_yaml(self) -> str:
         """The canonical text: equal policies have equal texts, and the text loads to an equal policy."""

@@ -155,7 +155,7 @@ def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, d
         owners = [_owner(source, scope, pairs) for source in named if source.private]
     every = [Scan(s.table.name, s.name, s.table.public) for s in scope.sources if s.table is not None]
     scans = tuple(scan for scan in every if scan.source not in optional)
-    replaced = any(policy.tables[scan.table].rows == "public" for scan in scans if not scan.public)
+    replaced = policy.replaces(scan.table for scan in scans if not scan.public)
     question = Conjunction(
         scans,
         tuple(dict.fromkeys(pairs)),

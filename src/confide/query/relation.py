@@ -77,7 +77,7 @@ def _by_row(relation: Relation, private: list[Source], scope: Scope) -> From:
         node = node.left
     if not isinstance(node, Scan) or node.public:
         raise QueryError(f"start from the private table: FROM {table.name} JOIN the public one")
-    neighbours: Neighbours = "replace-one" if table.rows == "public" else "add-remove"
+    neighbours: Neighbours = "replace-one" if scope.policy.replaces((table.name,)) else "add-remove"
     complete = isinstance(relation, Scan)
     return From(relation, None, frozenset(), None, rows, rows, neighbours, complete, (), (table.name,))
 
@@ -87,7 +87,7 @@ def _by_key(
 ) -> From:
     policy = scope.policy
     assert isinstance(policy.unit, KeyUnit)
-    neighbours: Neighbours = "replace-one" if policy.tables[policy.unit.table].rows == "public" else "add-remove"
+    neighbours: Neighbours = "replace-one" if policy.replaces(tables) else "add-remove"
     if unit is not None and isinstance(relation, PerUnit):
         return From(relation, unit, frozenset((unit,)), None, 1, 1, neighbours, False, (), tables)
     if unit is None:

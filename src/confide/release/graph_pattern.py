@@ -47,9 +47,7 @@ class EdgeTable:
     @property
     def replaced(self) -> bool:
         """Whether the number of rows is public, so that neighbours replace."""
-        policy = self.holdings.policy
-        owner = policy.unit.table if isinstance(policy.unit, KeyUnit) else self.table
-        return policy.tables[owner].rows == "public"
+        return self.holdings.policy.replaces((self.table,))
 
     @property
     def protected(self) -> str:
