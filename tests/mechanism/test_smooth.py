@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from confide.errors import ParameterError
-from confide.mechanism import TestRandomness
+from confide.mechanism import TestRandomness, laplace
 from confide.mechanism.smooth import (
+    ANSWER_SHARE,
     DILATE,
+    LOG_STEPS,
+    ROUNDING,
     SCALE_MISS,
     SLIDE,
     Smooth,
@@ -20,6 +23,8 @@ from confide.mechanism.smooth import (
     cauchy_tail,
     rounded_cauchy,
 )
+from confide.mechanism.smooth_vector import SmoothVector
+from confide.privacy.loss import PureDP
 from tests.mechanism.fitting import fits
 from tests.mechanism.scripted import Scripted
 
@@ -131,3 +136,13 @@ def test_a_cost_too_small_to_compute_with_is_refused():
     with pytest.raises(ParameterError, match="epsilon"):
         Smooth(Fraction(1, 10**6))
     assert Smooth(Fraction(3)).loss.epsilon == 3
+
+
+@pytest.mark.parametrize("size", [1, 3, 20])
+def test_the_parts_of_a_vector_cost_epsilon_together(size):
+    epsilon = Fraction(1, 2)
+    vector = SmoothVector(epsilon, size)
+    answers = SLIDE / vector.factor + DILATE * size * (vector.alpha + ROUNDING)
+    assert answers == epsilon * ANSWER_SHARE
+    assert vector._log_noise.loss == PureDP(epsilon * (1 - ANSWER_SHARE))
+    assert vector._log_noise.law == laplace(LOG_STEPS + 1, epsilon * (1 - ANSWER_SHARE)).law

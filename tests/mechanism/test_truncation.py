@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.mechanism import TestRandomness
+from confide.mechanism import TestRandomness, truncation
 from confide.mechanism.packing import Packing
 from confide.mechanism.truncation import Levels, Race, Truncation, clipped_totals
 from tests.conformance.audit import audit
@@ -140,3 +140,24 @@ def test_a_larger_contribution_is_expected_to_be_wider():
         mechanism = kind(Levels(10**6), ONE, 0.1)
         assert mechanism.expected_half_width(10) < mechanism.expected_half_width(1000)
         assert mechanism.loss.epsilon == 1
+
+
+@pytest.mark.parametrize("owners", [1, 2, 3])
+@pytest.mark.parametrize("kind", [Race, Truncation])
+def test_all_that_is_drawn_costs_epsilon_together(kind, owners, monkeypatch):
+    spent = []
+
+    def noised(mechanism, total, randomness):
+        spent.append(mechanism.loss.epsilon)
+        return total
+
+    def enough(levels, totals, epsilon, randomness):
+        spent.append(epsilon)
+        return 1
+
+    monkeypatch.setattr(truncation, "_noised", noised)
+    monkeypatch.setattr(Levels, "enough", enough)
+    levels = Levels(1000, owners)
+    kind(levels, Fraction(2), 0.05).measure([10] * len(levels.edges), TestRandomness(1))
+    assert len(spent) >= 2
+    assert sum(spent) == 2

@@ -65,6 +65,16 @@ def test_the_same_request_has_another_key_in_another_ledger(tmp_path: Path) -> N
     assert len(found) == 3
 
 
+def test_another_policy_has_another_key(tmp_path: Path) -> None:
+    narrow = rules()
+    narrow["tables"]["t"]["columns"]["age"] = {"range": [0, 50]}
+    found = set()
+    for policy in (rules(), narrow):
+        with confide.open(policy, {"t": frame(1)}, tmp_path / "l", create=True) as session:
+            found.add(session._holdings.key("sql", "a"))
+    assert len(found) == 2
+
+
 def test_what_is_stored_is_found_again(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         first = session.sql(BY_REGION, epsilon=1).to_json()

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from confide.trust.facts import Facts
+from confide.trust.facts import Facts, Steps, whole_steps
 from confide.trust.margin import margin_of
 from tests.mechanism.small_data import data_sets, neighbours
 from tests.trust.small_questions import FACTS, VALUES, chooser, inside, read
@@ -67,3 +67,8 @@ def test_units_with_rows_in_several_groups_pay_row_by_row(name: str) -> None:
         for one, two in neighbours(VALUES, 5, "add-remove")
     }
     assert max(moves) == 1
+
+
+def test_a_count_over_several_groups_pays_for_each_of_its_rows() -> None:
+    assert whole_steps(Facts("count", 3, 3, single=False), Fraction(1)) == Steps(1, Fraction(1, 3))
+    assert whole_steps(Facts("count", 3, 3), Fraction(1)) == Steps(3, Fraction(1))
