@@ -48,4 +48,5 @@ MUTANTS = (
     Mutant("the words of a database leave it", "engine/sql_engine.py", "        except Exception as error:\n            reason = error\n", "        except ZeroDivisionError as error:\n            reason = error\n", "tests/conformance/test_engine.py::test_duckdb[a_failure_says_nothing]"),
     Mutant("data that changed are read all the same", "engine/sql_engine.py", "            if self._unchanged():\n                return result", "            return result", "tests/engine/test_files.py::test_a_file_that_changes_under_us_is_noticed"),
     Mutant("how often private values repeat is told", "engine/sql_engine.py", "        if not self._policy.tables[table].public:\n            raise ValueError", "        if False:\n            raise ValueError", "tests/conformance/test_engine.py::test_duckdb[public_facts_are_told]"),
+    Mutant("what a frame that fails says", "engine/frame.py", "    except Exception:  # a frame's own code may raise anything, with values of the data in its message\n        broken = True\n", "    except ZeroDivisionError:\n        broken = True\n", "tests/engine/test_frame.py::test_a_frame_that_cannot_be_used"),
 )  # fmt: skip

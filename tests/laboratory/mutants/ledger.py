@@ -30,4 +30,8 @@ MUTANTS = (
     Mutant("an anchor that was replaced is used", "ledger/anchor.py", "if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):", "if False:", "tests/ledger/test_anchor.py::test_a_replaced_anchor_is_noticed"),
     Mutant("an anchor that is not forced to disk", "ledger/anchor.py", "        sync(self._descriptor, f\"the anchor {self.path}\")\n", "        pass\n", "tests/ledger/test_failures.py::test_a_failed_fsync_ends_the_process"),
     Mutant("a secret that everybody knows", "ledger/keeping.py", "identity, secret = os.urandom(16).hex(), os.urandom(32)", "identity, secret = os.urandom(16).hex(), bytes(32)", "tests/release/test_keys.py::test_the_same_request_has_another_key_in_another_ledger"),
+    Mutant("a replay does not add up", "ledger/replay.py", "if tuple(map(int, body[\"total\"])) != self._total or body[\"terms\"] != self._terms_at:", "if body[\"terms\"] != self._terms_at:", "tests/ledger/test_export.py::test_a_forger_who_mends_the_hashes"),
+    Mutant("the accounts of analysts are not checked", "ledger/replay.py", "if int(self._accounts, 16) != booking.digest(self._own):", "if False:", "tests/ledger/test_export.py::test_a_forger_who_mends_the_hashes"),
+    Mutant("a budget that differs from the ledger's is taken", "ledger/terms.py", "        if budget is not None and (budget.epsilon, budget.delta) != (self.budget.epsilon, self.budget.delta):", "        if False:", "tests/ledger/test_opening.py::test_another_budget_is_refused_with_both_numbers"),
+    Mutant("caps that differ from the ledger's are taken", "ledger/terms.py", "if caps is not None and dict(Terms.of(self.budget, caps).caps) != dict(self.caps):", "if False:", "tests/ledger/test_opening.py::test_another_budget_is_refused_with_both_numbers"),
 )  # fmt: skip

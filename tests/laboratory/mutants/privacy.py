@@ -15,4 +15,6 @@ MUTANTS = (
     Mutant("delta does not add up", "privacy/budget.py", "return ZCDP(rho + more_rho, delta + more_delta)", "return ZCDP(rho + more_rho, max(delta, more_delta))", "tests/privacy/test_budget.py::test_totals_add_fit_and_leave"),
     Mutant("one of two amounts is enough to fit", "privacy/budget.py", "return all(amount <= most for amount, most in zip(amounts(add(total, loss)), amounts(cap), strict=True))", "return any(amount <= most for amount, most in zip(amounts(add(total, loss)), amounts(cap), strict=True))", "tests/privacy/test_budget.py::test_a_call_at_the_whole_budget_fits_whatever_the_fraction"),
     Mutant("a call that costs nothing is allowed", "privacy/budget.py", "        if not quanta_of(cost)[0]:\n            raise ParameterError(f\"epsilon = {show(epsilon)} is too small to ask anything with.\")\n", "", "tests/privacy/test_budget.py::test_an_epsilon_that_costs_nothing_is_refused"),
+    Mutant("pure loss costs half in rho", "privacy/conversion.py", "return epsilon * epsilon / 2", "return epsilon * epsilon / 4", "tests/privacy/test_conversion.py::test_exact_steps"),
+    Mutant("an exponential mechanism costs half in rho", "privacy/conversion.py", "return epsilon * epsilon / 8", "return epsilon * epsilon / 16", "tests/privacy/test_conversion.py::test_exact_steps"),
 )  # fmt: skip

@@ -39,4 +39,5 @@ MUTANTS = (
     Mutant("whoever is not named has no cap", "policy/analyst.py", "    if names and ANYBODY_ELSE not in names:\n", "    if False:\n", "tests/policy/test_analyst.py::test_caps_name_everybody"),
     Mutant("another spelling has another cap", "policy/analyst.py", "    if meant is not None:\n", "    if False:\n", "tests/policy/test_analyst.py::test_another_spelling_is_refused_and_the_right_one_told[Ann]"),
     Mutant("an invisible letter makes another name", "policy/analyst.py", "if unicodedata.category(letter)[0] not in \"ZC\")", ")", "tests/policy/test_analyst.py::test_another_spelling_is_refused_and_the_right_one_told"),
+    Mutant("a public number of rows of a join is ignored", "query/conjunction.py", "        \"replace-one\" if replaced else \"add-remove\",\n", "        \"add-remove\",\n", "tests/release/test_joins.py::test_elastic_is_flex_where_there_is_a_delta"),
 )  # fmt: skip

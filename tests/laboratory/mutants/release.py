@@ -39,4 +39,5 @@ MUTANTS = (
     Mutant("any spelling of an analyst", "release/opening.py", "    require_analyst(analyst, rules.analysts)\n    if not isinstance(create", "    if not isinstance(create", "tests/release/test_session.py::test_caps_per_analyst"),
     Mutant("a session under another budget", "release/ledgers.py", "(SqliteLedger.open_or_create if create else SqliteLedger.open)(place, budget, caps)", "SqliteLedger.open_or_create(place, budget, caps) if create else SqliteLedger.open(place)", "tests/cli/test_asking.py::test_a_changed_budget_is_refused_with_what_to_do"),
     Mutant("the words of an error that nobody foresaw", "cli/boundary.py", "f\"{type(error).__name__}{where}; what was charged", "f\"{type(error).__name__}: {error}{where}; what was charged", "tests/cli/test_boundary.py::test_what_was_not_foreseen_is_named_without_its_words"),
+    Mutant("a key that does not name the policy", "release/holdings.py", "(\"key\", kind, self._facts, self.engine.version, self.analyst, *parts)", "(\"key\", kind, self.engine.version, self.analyst, *parts)", "tests/release/test_keys.py::test_another_policy_has_another_key"),
 )  # fmt: skip
