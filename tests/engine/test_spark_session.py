@@ -15,6 +15,7 @@ class Cluster:
 
     master = "spark://host:7077"
     executors: Any = 0
+    _gateway = None  # no Java was started by another process
 
     def __init__(self, *_: Any) -> None:
         self.cancelled = threading.Event()
@@ -27,8 +28,8 @@ class Cluster:
             return lambda *_: self
         raise AttributeError(name)
 
-    def get(self, setting: str) -> str:
-        return self.settings.get(setting, "")
+    def get(self, setting: str, default: str | None = "") -> str | None:
+        return self.settings.get(setting, default)
 
     def set(self, setting: str, value: str) -> None:
         self.settings[setting] = value

@@ -52,6 +52,7 @@ NUMERIC = ("number", "fine", "coarse", "listed", "truth")
 TEXTS = ("word", "free", "key")
 ACCEPTED = {
     "number": (*NUMERIC, *TEXTS),
+    "whole": (*NUMERIC, *TEXTS, "day"),  # as a day it is NULL: a column that holds nothing may be stored so
     "float": (*NUMERIC, *TEXTS, "day"),
     "text": (*NUMERIC, *TEXTS, "day"),
     "day": (*TEXTS, "day"),
@@ -106,10 +107,10 @@ TEXT = same("12", "250.01", "abc", "2024-01-31", None)
 NIL, MOST = UUID(int=7), UUID(int=2**128 - 1)
 
 POSTGRES = [
-    Kept("smallint", "number", INTEGERS, same(32767)),
-    Kept("integer", "number", INTEGERS, same(-(2**31))),
-    Kept("bigint", "number", INTEGERS, same(2**63 - 1, -(2**63))),
-    Kept("oid", "number", same(12, 0, 1), same(2**32 - 1)),
+    Kept("smallint", "whole", INTEGERS, same(32767)),
+    Kept("integer", "whole", INTEGERS, same(-(2**31))),
+    Kept("bigint", "whole", INTEGERS, same(2**63 - 1, -(2**63))),
+    Kept("oid", "whole", same(12, 0, 1), same(2**32 - 1)),
     Kept("numeric(10,2)", "number", decimals("12.00", "250.01", "0", "-0.01"), decimals("NaN", "99999999.99")),
     Kept("numeric(38,0)", "number", decimals("12", "1"), decimals("NaN", "9" * 38)),
     Kept("numeric(38,38)", "number", decimals("0.5", "0"), decimals("NaN", f"0.{'9' * 38}", f"0.{'0' * 37}1")),
@@ -191,9 +192,9 @@ EARLY = (date(1500, 3, 1).toordinal() - date(1970, 1, 1).toordinal(), date(1500,
 PARQUET: dict[pa.DataType, Kept] = {
     kind: Kept(str(kind), *rest)
     for kind, *rest in (
-        (pa.int8(), "number", INTEGERS, same(127)),
-        (pa.int32(), "number", INTEGERS, same(-(2**31))),
-        (pa.int64(), "number", INTEGERS, same(2**63 - 1, -(2**63))),
+        (pa.int8(), "whole", INTEGERS, same(127)),
+        (pa.int32(), "whole", INTEGERS, same(-(2**31))),
+        (pa.int64(), "whole", INTEGERS, same(2**63 - 1, -(2**63))),
         (pa.uint64(), "number", same(12, 0), same(2**64 - 1)),
         (pa.float32(), "float", same(12.0, 0.5, -7.0), same(float("inf"), float("nan"), 16777216.0)),
         (pa.float64(), "float", same(12.0, 250.01, 0.005, -0.0, 1e-5), [(value, value) for _, value in ODD_FLOATS]),

@@ -84,7 +84,8 @@ def _outcome(error: Exception) -> tuple[int, str, dict[str, Any]]:
 
 def report(error: ConfideError) -> dict[str, Any]:
     """An error as data: its kind, its message, and the problems of a policy one by one."""
-    facts: dict[str, Any] = {"kind": _KINDS.get(type(error), "error"), "message": str(error)}
+    kind = next((_KINDS[base] for base in type(error).__mro__ if base in _KINDS), "error")
+    facts: dict[str, Any] = {"kind": kind, "message": str(error)}
     if isinstance(error, PolicyError):
         facts["problems"] = [
             {"line": problem.line, "where": problem.where, "what": problem.what, "advice": problem.advice}
