@@ -6,13 +6,13 @@ DEMO   := $(VENV)/.installed
 STAMP  := $(VENV)/.installed-for-tests
 WORKERS ?= 2
 
-.PHONY: help demo servers test check format audit audit-faults bench bench-peers clean
+.PHONY: help demo servers test check format audit bench bench-peers clean
 
 help:
 	@echo "make demo         make a data set, ask it questions, watch the budget"
 	@echo "make test         the whole test suite"
 	@echo "make check        formatting, lint, types, architecture"
-	@echo "make audit        long statistical audits and soak runs"
+	@echo "make audit        long audits and soak runs, many hours; in parts: make audit-parts lists them"
 	@echo "make bench        benchmarks, beside their bars; make bench-peers first, to compare with other tools"
 
 $(DEMO) $(STAMP): pyproject.toml constraints.txt
@@ -43,12 +43,12 @@ format: $(STAMP)
 	$(RUN)/ruff format src tests bench
 	$(RUN)/ruff check --fix src tests bench
 
-# Kills, failing and full disks, stopped processes and forks: about half an hour, one line of counts for each part.
-audit-faults: $(STAMP) servers
-	@$(RUN)/python -m pytest -m audit -s tests/laboratory/test_faults.py tests/release/test_left_open.py tests/release/test_stderr.py
+# Long audits, in parts of at most 80 minutes: make audit-pairs, make audit-faults; `make audit-parts` lists them.
+audit-%: $(STAMP) servers
+	@$(RUN)/python -m tests.laboratory.audit $(filter-out parts,$*)
 
 audit: $(STAMP) servers
-	@$(RUN)/python -m pytest -m audit -n $(WORKERS) --dist worksteal
+	@$(RUN)/python -m tests.laboratory.audit $$($(RUN)/python -m tests.laboratory.audit | cut -d' ' -f1)
 
 bench: $(STAMP)
 	@$(RUN)/python -m bench

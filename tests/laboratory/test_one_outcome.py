@@ -166,7 +166,7 @@ def test_a_node_in_no_triangle_is_nothing_that_leaves() -> None:
     with confide.testing.open(GRAPH, {"edge": frame}, seed=1) as session:
         found = {what_leaves(lambda: session.graph("edge", "src", "dst", unit="node").triangles(1)) for _ in range(3)}
         assert len(found) == 1
-        assert found == {FAILURE} or next(iter(found))[0] == "answered"
+        assert next(iter(found))[0] == "answered"
         assert entries(session) == ["charge", "answer"]
 
 

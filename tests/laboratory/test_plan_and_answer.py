@@ -2,10 +2,12 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from tests.laboratory.plan_and_answer import Outcome, run_all
+from tests.laboratory.report import note
 
 
 def failures(seed: int, count: int) -> tuple[Counter[str], list[Outcome]]:
@@ -13,8 +15,12 @@ def failures(seed: int, count: int) -> tuple[Counter[str], list[Outcome]]:
     wrong = []
     for outcome in run_all(seed, count):
         kinds[outcome.kind] += 1
+        kinds["forecasts"] += len(outcome.ratios)
+        off = {name: ratio for name, ratio in outcome.ratios.items() if not 0.5 <= ratio <= 2}
         if outcome.kind == "wrong":
             wrong.append(outcome)
+        elif off:
+            wrong.append(replace(outcome, detail=f"half-widths over their forecasts: {off}"))
     return kinds, wrong
 
 
@@ -26,13 +32,15 @@ def test_what_is_planned_is_answered() -> None:
     kinds, wrong = failures(1, 100)
     assert not wrong, shown(wrong)
     assert kinds["answered"] >= 40
+    assert kinds["forecasts"] >= 10
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("part", range(40))
 def test_what_is_planned_is_answered_in_20_000_questions(part: int) -> None:
     """In parts of 500."""
-    _, wrong = failures(1_000 + part, 500)
+    kinds, wrong = failures(1_000 + part, 500)
+    note("plan-and-answer", questions=500, **kinds)
     assert not wrong, shown(wrong)
 
 

@@ -154,6 +154,12 @@ def attacks(depths: tuple[int, ...], pairs: bool) -> Iterator[str]:
                     yield text
 
 
+def test_what_is_repeated_counts_as_often_as_it_is_written_out() -> None:
+    chosen = f"(age{' + 1' * 30}) BETWEEN 1 AND 2"
+    with pytest.raises(QueryError, match="says more than 5,000 things"):
+        bind(f"SELECT COUNT(*) AS n FROM person WHERE {' OR '.join([chosen] * 120)}", POLICIES["row"], CATALOG)
+
+
 def test_each_construct_in_itself() -> None:
     slow = {text: own for text in attacks((14, 29), pairs=False) if (own := seconds(text, "mysql")) > SECONDS}
     assert not slow

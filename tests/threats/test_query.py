@@ -194,3 +194,22 @@ def test_the_bare_database_fails_on_one_row_alone(row: str) -> None:
     assert harmless != harmful
     if row in ("E03", "E06"):
         assert "boom" in harmful
+
+
+ANSWERED = {
+    "E18": "SELECT SUM(random()) FROM person",
+    "E19": "SUMMARIZE person",
+    "E20": "SELECT * FROM glob('/*')",
+    "E21": "SELECT SUM(rowid) FROM person WHERE job = 'spy'",
+    "E24": "SELECT job FROM person",
+    "E25": "SELECT job FROM person WHERE age = 7",
+}
+
+
+@pytest.mark.parametrize("row", ANSWERED)
+def test_the_bare_database_answers(row: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE person AS SELECT 'spy' AS job, 7 AS age")
+        told = [connection.execute(ANSWERED[row]).fetchall() for _ in range(2)]
+    assert told[0]
+    assert (told[0] != told[1]) == (row == "E18")
