@@ -4,8 +4,12 @@ import os
 import threading
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from confide.ledger import Ledger, SqliteLedger
+import pytest
+
+from confide.ledger import Ledger, SqliteLedger, inspection
+from confide.ledger.soundness import walked
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 
@@ -68,3 +72,50 @@ def test_a_closed_ledger_does_not_trouble_a_fork(tmp_path: Path) -> None:
     if child == 0:
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_child_keeps_its_log_when_its_parent_closes(tmp_path: Path) -> None:
+    """SQLite takes a fork for the same process: the parent, as if it were the last, removed the log under the child."""
+    path = tmp_path / "ledger"
+    ledger = SqliteLedger.create(path, Budget.of(1))
+    ledger.charge(PART, "a question", "before")
+    go_on, closed = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            ledger.charge(PART, "a question", "while the parent is there")
+            os.write(go_on[1], b"x")
+            os.read(closed[0], 1)
+            ledger.charge(PART, "a question", "when the parent is not there")
+            code = 0
+        finally:
+            os._exit(code)
+    os.read(go_on[0], 1)
+    ledger.close()
+    os.write(closed[1], b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with SqliteLedger.open(path) as again:
+        assert again.spent() == PureDP(3 * PART.epsilon)
+        again.verify()
+
+
+def test_a_fork_waits_for_a_ledger_that_is_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever verifies has a connection of their own, which a child would inherit with its wrong count of locks."""
+    reading, read = threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        reading.set()
+        read.wait(10)
+        return walked(*given)
+
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1)) as ledger:
+        monkeypatch.setattr(inspection, "walked", slowly)
+        verifying = threading.Thread(target=ledger.verify)
+        verifying.start()
+        assert reading.wait(10)
+        threading.Timer(0.2, read.set).start()
+        child = fork_and_charge(ledger, "child")
+        assert read.is_set()
+        verifying.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

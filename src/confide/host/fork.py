@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 
@@ -43,6 +43,34 @@ def keep_across_forks(one: Forkable) -> None:
     """A fork waits until it holds `one`; the parent then releases it, the child abandons it."""
     with _guard:
         _waited_for.add(one)
+
+
+@contextlib.contextmanager
+def undivided() -> Iterator[None]:
+    """Inside, no other thread forks: for what cannot be abandoned in the middle, and lasts for a moment."""
+    passing = _Passing()
+    keep_across_forks(passing)
+    passing.hold()
+    try:
+        yield
+    finally:
+        passing.release()
+
+
+class _Passing:
+    """Held by one thread while it is in the middle of something."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def hold(self) -> None:
+        self._lock.acquire()
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def abandon(self) -> None:
+        """Nobody here waits for it."""
 
 
 def abandon_in_children(one: Abandoning) -> None:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from confide.errors import LedgerDamaged
+from confide.host.fork import undivided
 from confide.ledger import sqlite_file
 from confide.ledger.anchor import Mark, missing, read_mark
 from confide.ledger.booking import Position
@@ -55,15 +56,16 @@ def _require_anchor(mark: Mark | None, position: Position, place: Place) -> None
 
 @contextlib.contextmanager
 def _snapshot(place: Place, wait: float) -> Iterator[sqlite3.Connection]:
-    """One state of the ledger, read-only, with errors that are ours."""
+    """One state of the ledger, read-only, with our errors. A fork waits for it: see `Transactions.abandon`."""
     try:
-        connection = sqlite_file.connect(place.path, read_only=True, wait=wait)
-        try:
-            connection.execute("BEGIN")
-            sqlite_file.require_schema(connection, place.path)
-            yield connection
-        finally:
-            connection.close()
+        with undivided():
+            connection = sqlite_file.connect(place.path, read_only=True, wait=wait)
+            try:
+                connection.execute("BEGIN")
+                sqlite_file.require_schema(connection, place.path)
+                yield connection
+            finally:
+                connection.close()
     except sqlite3.Error as error:
         raise sqlite_file.translated(error, place.path) from error
     except UNREADABLE as error:

@@ -6,6 +6,7 @@ acknowledged is in the ledger, and the anchor knows. A crash in between leaves a
 next user mends.
 """
 
+import contextlib
 import sqlite3
 from collections.abc import Callable
 
@@ -79,6 +80,19 @@ class Transactions(Holding[sqlite3.Connection]):
                     connection.execute("ROLLBACK")
 
         return self._run(attempt)
+
+    def abandon(self) -> None:
+        """In the child of a fork: closed, and not only forgotten.
+
+        SQLite counts the locks of a file for the whole process, and a fork inherits the count but not the locks. While
+        the inherited connection is open, one that is opened here takes no lock of its own; when the parent then closes,
+        it believes that nobody is left and removes the log, with what is charged here after that. Closing says nothing
+        to the parent: its locks are its own, and they show that the child is not the last.
+        """
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+        super().abandon()
 
     def _position(self, connection: sqlite3.Connection, mark: Mark | None) -> Position:
         """Where the chain stands, never behind the anchor that was read before."""

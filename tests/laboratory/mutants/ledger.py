@@ -34,4 +34,5 @@ MUTANTS = (
     Mutant("the accounts of analysts are not checked", "ledger/replay.py", "if int(self._accounts, 16) != booking.digest(self._own):", "if False:", "tests/ledger/test_export.py::test_a_forger_who_mends_the_hashes"),
     Mutant("a budget that differs from the ledger's is taken", "ledger/terms.py", "        if budget is not None and (budget.epsilon, budget.delta) != (self.budget.epsilon, self.budget.delta):", "        if False:", "tests/ledger/test_opening.py::test_another_budget_is_refused_with_both_numbers"),
     Mutant("caps that differ from the ledger's are taken", "ledger/terms.py", "if caps is not None and dict(Terms.of(self.budget, caps).caps) != dict(self.caps):", "if False:", "tests/ledger/test_opening.py::test_another_budget_is_refused_with_both_numbers"),
+    Mutant("a child only forgets the connection of its parent", "ledger/transaction.py", "                self._connection.close()\n        super().abandon()\n", "                pass\n        super().abandon()\n", "tests/ledger/test_fork.py::test_a_child_keeps_its_log_when_its_parent_closes"),
 )  # fmt: skip
