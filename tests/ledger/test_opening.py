@@ -2,17 +2,19 @@
 
 import multiprocessing
 import os
+import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMissing
-from confide.ledger import Ledger, SqliteLedger, inspection
-from confide.ledger.anchor import Anchor, Mark, read_mark
+from confide.ledger import Ledger, SqliteLedger
+from confide.ledger.anchor import Anchor, read_mark
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 
@@ -93,15 +95,54 @@ def test_an_anchor_on_another_disk_sees_a_whole_folder_set_back(tmp_path: Path) 
         SqliteLedger.open(path)
 
 
-def test_a_crash_between_the_ledger_and_its_first_anchor_is_mended(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
+@pytest.mark.parametrize("take", [shutil.copy, os.link, shutil.move], ids=["copied", "linked", "moved"])
+def test_a_ledger_without_its_log_and_anchor_is_no_new_one(
+    take: Callable[[Path, Path], object], tmp_path: Path
+) -> None:
+    """Until it is first closed, all that was charged is in the log: without it, the file is as it was when made."""
+    path, taken = tmp_path / "ledger", tmp_path / "taken"
+    process = os.fork()
+    if process == 0:
+        ledger = SqliteLedger.create(path, Budget.of(1))
+        ledger.charge(PART, "a question", "key")
+        os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 3
+    take(path, taken)
+    for _ in range(2):
+        for opening in (SqliteLedger.open, SqliteLedger.open_or_create):
+            with pytest.raises(LedgerDamaged, match="is missing"):
+                opening(taken, Budget.of(1))
+        Path(f"{taken}.anchor").write_bytes(b"")
+
+
+def test_a_maker_that_was_killed_leaves_no_new_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The anchor comes first, so that there is never a ledger without one."""
+    path, linked = tmp_path / "ledger", os.link
+
+    def killed_after(source: Path, target: Path) -> None:
+        linked(source, target)
+        os._exit(3)
+
+    process = os.fork()
+    if process == 0:
+        monkeypatch.setattr(os, "link", killed_after)
+        SqliteLedger.create(path, Budget.of(1))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 3
+    for opening in (SqliteLedger.create, SqliteLedger.open, SqliteLedger.open_or_create):
+        with pytest.raises(LedgerMissing, match=r"anchor .* shows that it existed"):
+            opening(path, Budget.of(1))
+    Path(f"{path}.anchor").unlink()
     SqliteLedger.create(path, Budget.of(1)).close()
-    for leave in (lambda: Path(f"{path}.anchor").unlink(), lambda: Path(f"{path}.anchor").write_bytes(b"")):
-        leave()
-        with SqliteLedger.open_or_create(path, Budget.of(1)) as ledger:
-            mark = read_mark(Path(f"{path}.anchor"))
-            assert mark is not None
-            assert (mark.sequence, mark.ledger) == (1, ledger.identity)
+
+
+def test_a_log_shows_that_there_was_a_ledger(tmp_path: Path) -> None:
+    """SQLite would take it for the log of the new file."""
+    path = tmp_path / "ledger"
+    Path(f"{path}-wal").write_bytes(b"")
+    for opening in (SqliteLedger.create, SqliteLedger.open, SqliteLedger.open_or_create):
+        with pytest.raises(LedgerMissing, match=r"log .* shows that it existed"):
+            opening(path, Budget.of(1))
+    assert not path.exists()
 
 
 def test_a_paid_key_needs_no_lock(tmp_path: Path) -> None:
@@ -168,15 +209,6 @@ def test_a_crash_between_commit_and_anchor_is_mended(tmp_path: Path, monkeypatch
         assert _marked(path) == 3
         assert ledger.answer("key") == b"answer"
         ledger.verify()
-
-
-def test_an_anchor_made_while_the_ledger_is_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1)) as ledger:
-        ledger.charge(PART, "a question", "key")
-        readings: list[Mark | None] = [None]  # the first reading was before the anchor was made
-        monkeypatch.setattr(inspection, "read_mark", lambda path: readings.pop() if readings else read_mark(path))
-        with SqliteLedger.open(tmp_path / "ledger") as other:
-            assert other.spent() == PART
 
 
 def test_an_answer_is_anchored_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from confide.errors import LedgerError, LedgerFull
-from confide.ledger import keeping, sqlite_file
+from confide.ledger import keeping, sqlite_file, storage
 from confide.ledger.anchor import Anchor, Mark, set_aside
 from confide.ledger.durability import sync_path
 from confide.ledger.inspection import verify
@@ -15,14 +15,26 @@ from confide.ledger.terms import Terms
 
 
 def create(place: Place, terms: Terms) -> bool:
-    """Make a ledger at `place`; False if somebody else did so first. Of any number of makers exactly one succeeds."""
+    """Make a ledger at `place`; False if somebody else did so first. Of any number of makers exactly one succeeds.
+
+    The anchor is put in its place before the ledger. So a ledger without an anchor is never one that is being made: it
+    is a copy, or was moved, and may have been copied from before the first charge.
+    """
     place.require_folder()
-    draft = place.path.with_name(f".{place.path.name}.{os.urandom(8).hex()}.new")
+    name = os.urandom(8).hex()
+    draft = place.path.with_name(f".{place.path.name}.{name}.new")
+    beside = place.anchor.with_name(f".{place.anchor.name}.{name}.new")
     try:
-        _draft(draft, terms)
+        _draft_anchor(beside, _draft(draft, terms))
         # A link, unlike a rename, never replaces what is there: not even a ledger made a moment ago.
-        os.link(draft, place.path)
+        os.link(beside, place.anchor)
+        try:
+            os.link(draft, place.path)
+        except BaseException:
+            place.anchor.unlink()
+            raise
     except FileExistsError:
+        place.settle()
         return False
     except sqlite3.Error as error:
         raise sqlite_file.translated(error, place.path) from error
@@ -32,8 +44,9 @@ def create(place: Place, terms: Terms) -> bool:
         reason = "hard links are not supported there" if error.errno == errno.EPERM else error.strerror
         raise LedgerError(f"a ledger cannot be made at {place.path}: {reason}") from error
     finally:
-        for leftover in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
+        for leftover in (draft, beside, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
             leftover.unlink(missing_ok=True)
+    sync_path(place.anchor.parent)
     sync_path(place.path.parent)
     return True
 
@@ -60,13 +73,14 @@ def restore_anchor(path: str | os.PathLike[str], anchor: str | os.PathLike[str] 
         made.close()
 
 
-def _draft(draft: Path, terms: Terms) -> None:
+def _draft(draft: Path, terms: Terms) -> Mark:
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     connection = sqlite_file.connect(draft)
     try:
         connection.execute("BEGIN IMMEDIATE")
         sqlite_file.create_schema(connection)
-        keeping.begin(connection, terms)
+        identity = keeping.begin(connection, terms)
+        body, digest = storage.last(connection)
         connection.execute("COMMIT")
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
@@ -74,3 +88,12 @@ def _draft(draft: Path, terms: Terms) -> None:
     finally:
         connection.close()
     sync_path(draft)
+    return Mark(identity, body["sequence"], digest.hex())
+
+
+def _draft_anchor(draft: Path, mark: Mark) -> None:
+    anchor = Anchor(draft, create=True)
+    try:
+        anchor.write(mark)
+    finally:
+        anchor.close()

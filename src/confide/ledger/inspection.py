@@ -8,7 +8,6 @@ from confide.errors import LedgerDamaged
 from confide.host.fork import undivided
 from confide.ledger import sqlite_file
 from confide.ledger.anchor import Mark, missing, read_mark
-from confide.ledger.booking import Position
 from confide.ledger.place import Place
 from confide.ledger.replay import Statement
 from confide.ledger.soundness import UNREADABLE, Opened, judged, walked
@@ -18,20 +17,9 @@ def inspect(place: Place, wait: float) -> Opened:
     """The cheap check of every opening: schema, genesis, terms, accounts, last entry, and the anchor."""
     # The anchor first: it only ever follows the ledger, so a ledger read later can only be further.
     mark = read_mark(place.anchor)
-    try:
-        return _inspect(place, mark, wait)
-    except LedgerDamaged:
-        # Of a ledger that was made this moment, the anchor may have been made between the two readings.
-        made = read_mark(place.anchor) if mark is None else None
-        if made is None:
-            raise
-        return _inspect(place, made, wait)
-
-
-def _inspect(place: Place, mark: Mark | None, wait: float) -> Opened:
     with _snapshot(place, wait) as connection:
         opened = judged(connection, mark, place)
-        _require_anchor(mark, opened.position, place)
+        _require_anchor(mark, place)
         return opened
 
 
@@ -39,18 +27,18 @@ def verify(place: Place, wait: float, *, anchored: bool = True) -> Statement:
     """Walk the whole chain, add it up again, and compare with it every row and stored answer beside it."""
     mark = read_mark(place.anchor) if anchored else None
     with _snapshot(place, wait) as connection:
-        statement, position = walked(connection, mark, place)
+        statement = walked(connection, mark, place)
         if anchored:
-            _require_anchor(mark, position, place)
+            _require_anchor(mark, place)
         (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise LedgerDamaged(f"the ledger {place.path} is damaged: {sound}")
         return statement
 
 
-def _require_anchor(mark: Mark | None, position: Position, place: Place) -> None:
-    # A crash right after creation leaves no anchor and no charge; anything later has one.
-    if mark is None and position.sequence > 1:
+def _require_anchor(mark: Mark | None, place: Place) -> None:
+    """Also of a ledger without a charge: it may have been copied without its log, which holds them."""
+    if mark is None:
         raise missing(place.anchor)
 
 

@@ -1,11 +1,14 @@
 """Where a ledger lies: its file and its anchor, and what can be said of them before either is opened."""
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing
+
+_MOMENT = 1.0  # seconds, for two links
 
 
 def never_made(name: str) -> LedgerMissing:
@@ -51,17 +54,24 @@ class Place:
 
     @property
     def empty(self) -> bool:
-        """Whether neither file is there: the only place where a ledger may be made."""
-        return not os.path.lexists(self.path) and not os.path.lexists(self.anchor)
+        """Whether none of its files is there: the only place where a ledger may be made."""
+        return not any(map(os.path.lexists, (self.path, self.anchor, self.log)))
+
+    def settle(self) -> None:
+        """Wait a moment for a ledger that somebody is making: its anchor is there before it is."""
+        until = time.monotonic() + _MOMENT
+        while os.path.lexists(self.anchor) and not os.path.lexists(self.path) and time.monotonic() < until:
+            time.sleep(0.005)
 
     def require_ledger(self) -> None:
         """Refuse, in words, what cannot be opened as a ledger."""
         if not self.path.exists():
-            if self.anchor.exists():
-                raise LedgerMissing(
-                    f"the ledger {self.path} is gone, but its anchor {self.anchor} shows that it existed. It is not "
-                    "made again, because what was spent would be forgotten: put the file back"
-                )
+            for trace, what in ((self.anchor, "anchor"), (self.log, "log")):
+                if os.path.lexists(trace):
+                    raise LedgerMissing(
+                        f"the ledger {self.path} is gone, but its {what} {trace} shows that it existed. It is not made "
+                        "again, because what was spent would be forgotten: put the file back"
+                    )
             raise never_made(str(self.path))
         if not self.path.is_file():
             raise LedgerError(f"{self.path} is not a file, so it is not a ledger")
@@ -75,7 +85,7 @@ class Place:
         """Refuse a place that already holds something."""
         if os.path.lexists(self.path):
             raise LedgerError(f"there is already something at {self.path}: open it, or choose another place")
-        if os.path.lexists(self.anchor):
+        if not self.empty:
             self.require_ledger()
 
     def require_folder(self) -> None:

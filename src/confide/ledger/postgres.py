@@ -185,7 +185,7 @@ def _verify(place: PostgresPlace, mark: Mark | None = None, *, vouched: bool = T
         postgres_schema.require_schema(connection, place, anchored=mark is not None)
         if vouched:
             postgres_schema.start(connection, place)
-        return walked(connection, mark, place)[0]
+        return walked(connection, mark, place)
 
 
 def _create(place: PostgresPlace, terms: Terms) -> bool:

@@ -85,7 +85,7 @@ def forked(mark: Mark, site: Site) -> LedgerError:
     )
 
 
-def walked(connection: Connection, mark: Mark | None, site: Site) -> tuple[Statement, Position]:
+def walked(connection: Connection, mark: Mark | None, site: Site) -> Statement:
     """The whole chain added up again, and every row and stored answer beside it compared with it."""
     replay = Replay()
     _walk(connection, replay, mark, site)
@@ -98,7 +98,7 @@ def walked(connection: Connection, mark: Mark | None, site: Site) -> tuple[State
     for count, table in ((replay.charges, "charge"), (replay.answers, "answer")):
         if tuple(connection.execute(f"SELECT count(*) FROM {table}").fetchone()) != (count,):
             raise LedgerDamaged(f"the ledger {site.name} has rows of {table!r} that its chain has not")
-    return statement, position
+    return statement
 
 
 def _walk(connection: Connection, replay: Replay, mark: Mark | None, site: Site) -> None:

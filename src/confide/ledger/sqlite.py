@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Self, final
 
 from confide.ledger import creation
-from confide.ledger.anchor import Anchor
 from confide.ledger.chain import Head
 from confide.ledger.inspection import inspect, verify
 from confide.ledger.keeping import TIMEOUT, KeptLedger
@@ -28,9 +27,9 @@ class SqliteLedger(KeptLedger):
         super().__init__(opened, transactions)
         self._place = place
         self._timeout = timeout
-        if opened.position.sequence == 1:
-            Anchor(place.anchor, create=True).close()  # the maker may have died before it made the anchor
-        if not opened.anchored:
+        if opened.anchored:
+            self.spent()  # on a connection that may write: one that only reads leaves an empty log behind
+        else:
             transactions.catch_up()
 
     @classmethod
@@ -74,10 +73,12 @@ class SqliteLedger(KeptLedger):
         anchor: PathLike | None = None,
         timeout: float = TIMEOUT,
     ) -> Self:
-        """Open a ledger, or make it if neither it nor its anchor is there. All who do so at once get the same one."""
+        """Open a ledger, or make it if there is no trace of one. All who do so at once get the same one."""
         place = Place.of(path, anchor)
         if place.empty:
             creation.create(place, Terms.of(budget, caps))
+        else:
+            place.settle()
         return cls.open(path, budget, caps, anchor=anchor, timeout=timeout)
 
     def verify(self) -> Head:

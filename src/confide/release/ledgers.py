@@ -16,6 +16,7 @@ from confide.ledger import (
     restore_anchor,
     restore_postgres_anchor,
 )
+from confide.ledger.place import Place
 from confide.policy import Policy
 from confide.policy.place import without_password
 from confide.privacy.budget import Budget
@@ -66,7 +67,7 @@ def exists(place: LedgerPlace) -> bool:
     """Whether a ledger is there, or was; it is not made by looking."""
     if isinstance(place, PostgresPlace):
         return postgres_holds_ledger(place)
-    if os.path.lexists(place) or os.path.lexists(f"{place}.anchor"):
+    if not Place.of(place).empty:
         return True
     if not place.parent.is_dir():
         raise LedgerError(

@@ -35,4 +35,6 @@ MUTANTS = (
     Mutant("a budget that differs from the ledger's is taken", "ledger/terms.py", "        if budget is not None and (budget.epsilon, budget.delta) != (self.budget.epsilon, self.budget.delta):", "        if False:", "tests/ledger/test_opening.py::test_another_budget_is_refused_with_both_numbers"),
     Mutant("caps that differ from the ledger's are taken", "ledger/terms.py", "if caps is not None and dict(Terms.of(self.budget, caps).caps) != dict(self.caps):", "if False:", "tests/ledger/test_opening.py::test_another_budget_is_refused_with_both_numbers"),
     Mutant("a child only forgets the connection of its parent", "ledger/transaction.py", "                self._connection.close()\n        super().abandon()\n", "                pass\n        super().abandon()\n", "tests/ledger/test_fork.py::test_a_child_keeps_its_log_when_its_parent_closes"),
+    Mutant("a ledger without an anchor is taken", "ledger/inspection.py", "    if mark is None:\n        raise missing(place.anchor)\n", "    return\n", "tests/ledger/test_opening.py::test_a_ledger_without_its_log_and_anchor_is_no_new_one"),
+    Mutant("a ledger is made beside the log of another", "ledger/place.py", "(self.path, self.anchor, self.log)", "(self.path, self.anchor)", "tests/ledger/test_opening.py::test_a_log_shows_that_there_was_a_ledger"),
 )  # fmt: skip
