@@ -171,8 +171,12 @@ def test_charges_are_durable_whatever_the_default_is(
 
 
 def test_a_standby_that_did_not_write_is_no_commit(own_postgres_server: PostgresServer, tmp_path: Path) -> None:
-    """The server commits and warns when a wait for its standby is cut short; then nobody is told of a charge."""
+    """The server commits and warns when a wait for its standby is cut short; then nobody is told of a charge.
+
+    Whether it warns is a setting, also of a role.
+    """
     server = own_postgres_server
+    server.run("ALTER ROLE confide SET client_min_messages = error")
     with PostgresLedger.create(address(server, tmp_path), Budget.of(1)) as ledger:
         server.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         server.run("SELECT pg_reload_conf()")

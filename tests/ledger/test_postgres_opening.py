@@ -228,6 +228,37 @@ def test_a_dump_that_is_restored_must_be_vouched_for(world: World) -> None:
         restore_postgres_anchor(PostgresPlace.of(world.address()))
 
 
+def test_a_copy_of_the_whole_database_must_be_vouched_for(world: World) -> None:
+    """One that was made as a template has the same cluster, timeline and table, and would have the budget once more."""
+    world.make()
+    copied = f"{world.database}_copied"
+    world.server.run(f'CREATE DATABASE "{copied}" TEMPLATE "{world.database}"')
+    try:
+        there = world.server.url(copied, schema="people", anchor=str(world.folder / "fresh"))
+        with pytest.raises(LedgerRolledBack, match="restored from a backup"):
+            PostgresLedger.open(there)
+        restore_postgres_anchor(PostgresPlace.of(there))
+        with PostgresLedger.open(there) as ledger:
+            assert ledger.spent() == PureDP(3 * PART.epsilon)
+    finally:
+        world.server.drop_database(copied)
+    world.run("UPDATE people.ledger SET incarnation = regexp_replace(incarnation, ':[0-9]+$', '')")  # as it was before
+    PostgresLedger.open(world.address()).close()
+    world.run("UPDATE people.ledger SET incarnation = regexp_replace(incarnation, '[0-9]:', '::')")
+    with pytest.raises(LedgerRolledBack):
+        PostgresLedger.open(world.address())
+
+
+def test_settings_of_a_role_change_nothing(world: World) -> None:
+    role = world.server.create_role("odd_settings")
+    world.run(f"CREATE SCHEMA people AUTHORIZATION {role}")
+    for setting in ("quote_all_identifiers = on", "default_transaction_read_only = on", "statement_timeout = 1"):
+        world.run(f"ALTER ROLE {role} SET {setting}")
+    with PostgresLedger.create(world.address(role), Budget.of(1)) as ledger:
+        ledger.charge(PART, "a question", "key")
+        ledger.verify()
+
+
 def test_a_damaged_anchor_is_made_again(world: World) -> None:
     world.make()
     world.anchor.write_bytes(b"x" * 8192)

@@ -79,11 +79,14 @@ class PostgresConnection:
         quoted = self._place.schema.replace('"', '""')
         settings = {
             "synchronous_commit": COMMIT,
+            "client_min_messages": "warning",  # or a commit that was not waited for would be told to nobody
             "statement_timeout": f"'{math.ceil(1000 * STATEMENT)}ms'",
             "lock_timeout": f"'{max(1, math.ceil(1000 * wait))}ms'",
             "idle_in_transaction_session_timeout": f"'{math.ceil(1000 * IDLE)}ms'",
             "search_path": f'"{quoted}", pg_temp',  # temporary tables last: by default they would hide ours
         }
+        if not write:
+            settings["quote_all_identifiers"] = "off"  # tables are compared as the server describes them
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
         parts = [f"BEGIN ISOLATION LEVEL {mode}", *(f"SET LOCAL {name} = {value}" for name, value in settings.items())]
         self._opening = "; ".join(parts)

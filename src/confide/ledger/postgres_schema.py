@@ -1,10 +1,10 @@
 """The tables of a ledger on PostgreSQL: made once, compared to the letter, and bound to the server that holds them.
 
 The table `ledger` has one row. Writers lock it, so that they come one after another. It also says which ledger this is,
-and for which incarnation of the database it was vouched for: the cluster, its timeline, and the table of entries. A
-restored dump has another table, a point-in-time recovery or a standby that took over has another timeline, a new
-cluster another name; in each of them charges may be missing, and the ledger is refused until its custodian says that
-none is.
+and for which incarnation of the database it was vouched for: the cluster, its timeline, the table of entries, and the
+database. A restored dump has another table, a database copied as a template has another number, a point-in-time
+recovery or a standby that took over has another timeline, a new cluster another name; in each of them charges may be
+missing, and the ledger is refused until its custodian says that none is.
 """
 
 from dataclasses import dataclass
@@ -79,7 +79,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = ? AN
 _INCARNATION = (
     "CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE "
     "(SELECT system_identifier::text FROM pg_control_system()) || ':' "
-    "|| left(pg_walfile_name(pg_current_wal_lsn()), 8) || ':' || 'entry'::regclass::oid END"
+    "|| left(pg_walfile_name(pg_current_wal_lsn()), 8) || ':' || 'entry'::regclass::oid || ':' "
+    "|| substring(pg_relation_filepath('entry') from '([0-9]+)/[0-9]+$') END"  # the folder of the database: its number
 )
 
 
@@ -163,7 +164,8 @@ def start(connection: PostgresConnection, place: PostgresPlace, *, lock: bool = 
         raise standby(place.name)
     if version != VERSION:
         raise LedgerDamaged(f"the ledger {place.name} is of version {version}; this program reads version {VERSION}")
-    if vouched != now:
+    # Earlier ledgers were not bound to the number of their database.
+    if vouched != now and not now.startswith(f"{vouched}:"):
         raise LedgerRolledBack(
             f"the database of the ledger {place.name} was restored from a backup, moved, or taken over by a standby, "
             "and charges may have been lost in that. Compare the newest entries with an export or another machine's "

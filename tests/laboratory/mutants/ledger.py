@@ -37,4 +37,6 @@ MUTANTS = (
     Mutant("a child only forgets the connection of its parent", "ledger/transaction.py", "                self._connection.close()\n        super().abandon()\n", "                pass\n        super().abandon()\n", "tests/ledger/test_fork.py::test_a_child_keeps_its_log_when_its_parent_closes"),
     Mutant("a ledger without an anchor is taken", "ledger/inspection.py", "    if mark is None:\n        raise missing(place.anchor)\n", "    return\n", "tests/ledger/test_opening.py::test_a_ledger_without_its_log_and_anchor_is_no_new_one"),
     Mutant("a ledger is made beside the log of another", "ledger/place.py", "(self.path, self.anchor, self.log)", "(self.path, self.anchor)", "tests/ledger/test_opening.py::test_a_log_shows_that_there_was_a_ledger"),
+    Mutant("a commit that was not replicated is told to nobody", "ledger/postgres_connection.py", "            \"client_min_messages\": \"warning\",", "           ", "tests/ledger/test_postgres_failures.py::test_a_standby_that_did_not_write_is_no_commit"),
+    Mutant("a ledger is not bound to its database", "ledger/postgres_schema.py", "from '([0-9]+)/[0-9]+$') END", "from '(base)/[0-9]+') END", "tests/ledger/test_postgres_opening.py::test_a_copy_of_the_whole_database_must_be_vouched_for"),
 )  # fmt: skip
