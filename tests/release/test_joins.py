@@ -52,6 +52,7 @@ KEY: dict[str, Any] = {
     },
 }
 JOIN = "r JOIN t ON r.b = t.b"
+COPIES = [f"JOIN r AS r{place} ON r{place}.a = r0.a" for place in range(1, 11)]
 PAIRS = "o AS one JOIN o AS two ON one.item = two.item"
 
 
@@ -284,6 +285,13 @@ def test_elastic_is_flex_where_there_is_a_delta():
         assert wider["n_high"] - wider["n_low"] > row["n_high"] - row["n_low"]
 
 
+def test_elastic_takes_many_tables_at_a_small_epsilon(rows):
+    few = (
+        f"SELECT COUNT(*) AS n FROM r AS r0 {' '.join(COPIES)} WHERE {' AND '.join(f'r{p}.x = 99' for p in range(11))}"
+    )
+    assert rows.sql(few, epsilon=1e-5, mechanism="elastic").to_dicts()[0]["n_low"] == 0
+
+
 def test_elastic_of_a_pure_budget_is_pure(rows):
     assert rows.sql(f"SELECT COUNT(*) AS n FROM {JOIN}", epsilon=3, mechanism="elastic").cost.delta is None
 
@@ -446,6 +454,7 @@ def test_a_plan_is_free_and_says_what_it_rests_on(rows, keys):
         ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b", "r2t", "protects single rows"),
         ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b", "sparkle", "private tables"),
         ("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b WHERE nothing = 1", "auto", "there is no column"),
+        (f"SELECT COUNT(*) FROM r AS r0 {' '.join(COPIES)}", "auto", "has 11 private tables.*at most 10"),
     ],
 )
 def test_refused_from_the_text_alone(rows, sql, mechanism, words):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.mechanism.discounted import log_largest
+
 Floats = NDArray[np.float64]
 Ends = tuple[tuple[int, str], tuple[int, str]]
 ENLARGED = 1e-10
@@ -54,15 +56,12 @@ class Elastic:
     def smooth(self, alpha: float) -> float:
         """max over k of exp(-αk) times the bound, enlarged by 10^-10.
 
-        The bound is made of polynomials of k with coefficients that are not negative, of a degree below the square of
-        the number of occurrences, by sums, products, least and largest: from k to k + 1 it grows by a factor of at most
-        (1 + 1/k)^degree, so the maximum lies before degree/α.
+        The bound is made of polynomials of k with coefficients that are not negative, by sums, products, least and
+        largest. Each join adds one to their degree at most: so from k to k + 1 the bound grows by a factor of at most
+        (1 + 1/k)^joins, and the maximum lies before joins/α.
         """
-        degree = len(self.tables) ** 2
-        steps = np.arange(math.ceil(degree / alpha) + 2, dtype=np.float64)
-        with np.errstate(divide="ignore"):
-            logarithms = np.log(self.local(steps)) - alpha * steps
-        return math.exp(min(float(logarithms.max()), 700.0)) * (1 + ENLARGED)
+        largest = log_largest(self.local, math.ceil(len(self.joins) / alpha) + 1, alpha)
+        return math.exp(min(largest, 700.0)) * (1 + ENLARGED)
 
     def _own(self, place: int, steps: Floats) -> Floats:
         return np.full(len(steps), 0.0 if self.tables[place] is None else 1.0)

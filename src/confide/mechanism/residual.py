@@ -17,7 +17,10 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
+
+from confide.mechanism.discounted import log_largest
 
 Places = frozenset[int]
 MOST_SPLITS: Final = 3_000_000
@@ -85,9 +88,10 @@ def _log_largest(terms: dict[tuple[int, ...], int], tables: int, alpha: float) -
     linear = next((place for place in used if all(powers[place] <= 1 for powers in terms)), None)
     walked = [place for place in used if place != linear]
     if math.comb(farthest + len(walked), len(walked)) > MOST_SPLITS:
-        steps = np.arange(farthest + 1, dtype=np.float64)
-        values = sum(float(value) * steps ** sum(powers) for powers, value in terms.items())
-        return float((np.log(values) - alpha * steps).max()) if len(steps) else -math.inf
+        by_degree = [0.0] * (degree + 1)
+        for powers, value in terms.items():
+            by_degree[sum(powers)] += value
+        return log_largest(lambda steps: np.asarray(polyval(steps, by_degree), np.float64), farthest, alpha)
     splits = _splits(len(walked), farthest)
     constant, slope = np.zeros(len(splits)), np.zeros(len(splits))
     for powers, value in terms.items():

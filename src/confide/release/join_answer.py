@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,11 +52,11 @@ def _by_row(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[l
     cells = tuple(Cell("rows" if w.number is None else "total", w.number, w.where) for w in question.weights)
     summary = Summary(question.relation, question.where, None, question.keys, cells)
     exact = holdings.engine.evaluate(summary, charge, holdings.ledger.secret)
-    bound = sensitivity(holdings, request, charge)
+    smooth = cache(sensitivity(holdings, request, charge).smooth)  # the same for all sums with equal shares
     columns: list[Column] = []
     for place, weight in enumerate(question.weights):
         mechanism = request.smooth(place)
-        scale = bound.smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
+        scale = smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
         answers = [int(value) for value in exact.cells[place]]
         noised, half = mechanism.measure(answers, scale, request.misses[place], holdings.randomness)
         floor_at = 0 if weight.span.low >= 0 else None

@@ -32,6 +32,9 @@ POWERS: Final = 64  # of two, by which the contributions of units are summed in 
 LARGEST_CONTRIBUTION: Final = 2**20
 """How many joined rows one unit may have at most, where the caller says nothing else; more are cut."""
 
+MOST_REMOVED: Final = 10
+"""Private tables of a join for `residual`: it counts what is left without each set of them."""
+
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 
@@ -146,6 +149,11 @@ def _request(
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise ParameterError(f"{what} names {', '.join(unknown)}, but what is added up is {', '.join(names)}")
+    if name == "residual" and len(question.private) > MOST_REMOVED:
+        raise QueryError(
+            f"the join has {len(question.private)} private tables, copies included; the mechanism residual looks at "
+            f"every set of them, and takes at most {MOST_REMOVED}: ask for fewer, or with mechanism='elastic'"
+        )
     budget = holdings.ledger.budget
     loss, share = pure_share(budget, exact)
     delta = Fraction(0)
