@@ -42,7 +42,7 @@ def kind(postgres_server: PostgresServer, postgres_database: str) -> EngineKind:
 
     def damage(engine: Engine) -> None:
         """Every question then casts the texts of `s` to numbers, at which the database fails and shows them."""
-        schema = cast(PostgresEngine, engine)._schema
+        (schema,) = cast(PostgresEngine, engine)._schemas or ()
         with postgres_server.connect(postgres_database) as connection:
             connection.execute(f"ALTER TABLE {schema}.t RENAME TO hidden")
             connection.execute(f"CREATE VIEW {schema}.t AS SELECT s, CAST(s AS BIGINT) AS x FROM {schema}.hidden")

@@ -119,6 +119,43 @@ def test_settings_change_nothing(postgres_server: PostgresServer, postgres_datab
     assert found() == before
 
 
+@pytest.mark.parametrize(
+    "shadow",
+    [
+        "FUNCTION div(bigint, bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 7777::bigint'",
+        "FUNCTION convert_to(text, text) RETURNS bytea LANGUAGE sql AS 'SELECT CAST(NULL AS bytea)'",
+        "FUNCTION concat(VARIADIC text[]) RETURNS text LANGUAGE sql AS 'SELECT $1[1]'",
+        "FUNCTION sum_of(numeric, bigint) RETURNS numeric LANGUAGE sql AS 'SELECT CAST(7777 AS numeric)';"
+        "CREATE OPERATOR + (LEFTARG = numeric, RIGHTARG = bigint, FUNCTION = sum_of)",
+    ],
+)
+def test_functions_of_others_are_not_called(
+    shadow: str, postgres_server: PostgresServer, postgres_database: str
+) -> None:
+    """One whose arguments fit better than those of the database's own is taken, wherever its schema is on the path."""
+    columns = {"k": {"type": "id"}, "x": {"range": [0, 100], "grain": 0.5}, "y": {"range": [0, 9]}}
+    policy = policy_of({"t": {"at_most": {"rows": 3}, "columns": columns}}, unit="t.k")
+    question = "SELECT SUM(x) AS x, SUM(y) AS y FROM t"
+    postgres_server.run(
+        "CREATE TABLE t (k integer, x numeric(10, 2), y numeric);"
+        "INSERT INTO t SELECT i % 5, i, i FROM generate_series(1, 50) AS i",
+        postgres_database,
+    )
+    before = count(postgres_server, postgres_database, question, policy)
+    postgres_server.run(f"CREATE {shadow}", postgres_database)
+    assert count(postgres_server, postgres_database, question, policy) == before
+
+
+def test_tables_are_found_on_the_search_path(postgres_server: PostgresServer, postgres_database: str) -> None:
+    postgres_server.run(
+        "CREATE SCHEMA first; CREATE SCHEMA second; CREATE TABLE public.t (k integer, x integer);"
+        "CREATE TABLE second.t (k integer, x integer); INSERT INTO second.t VALUES (1, 1);"
+        f'ALTER DATABASE "{postgres_database}" SET search_path = first, second, public',
+        postgres_database,
+    )
+    assert count(postgres_server, postgres_database, "SELECT COUNT(*) AS n FROM t") == [[1]]
+
+
 def test_other_encodings_are_refused(postgres_server: PostgresServer) -> None:
     """In those one row may hold a text that no answer could tell, and every question over it would fail."""
     postgres_server.run("CREATE DATABASE odd TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")

@@ -53,10 +53,9 @@ _SETTINGS = {
 _OPTIONAL = ("lc_messages",)  # only a superuser may set it, and only logs depend on it
 _WORK_MEMORY = "256MB"
 _BEGIN = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_OWN_FUNCTIONS_FIRST = """
-SELECT set_config('search_path', concat_ws(', ', 'pg_catalog', NULLIF(current_setting('search_path'), '')), false)
-"""
-"""Else a search path that names pg_catalog last would let functions of others stand for those of the database."""
+_OWN_FUNCTIONS = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
+"""Functions and operators of others are not looked at: one whose arguments fit better would be taken from any schema
+of the search path, wherever that stands on it."""
 
 # The driver's own warnings would go to standard error, which is the analyst's.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -86,7 +85,8 @@ class PostgresEngine(SqlEngine):
         self._watchdog: Watchdog | None = None
         self._closing: finalize[..., Any] | None = None
         self._closed = False
-        self._address, self._schema = _address(policy.source)
+        self._address, schema = _address(policy.source)
+        self._schemas = None if schema is None else [schema]
         abandon_in_children(self)
         try:
             relations = self._open()
@@ -236,11 +236,13 @@ class PostgresEngine(SqlEngine):
         limits = {"statement_timeout": f"{max(1, round(1000 * self._limit))}", "work_mem": _WORK_MEMORY}
         for setting, value in (_SETTINGS | limits).items():
             try:
-                connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+                connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (setting, value))
             except psycopg.Error:
                 if setting not in _OPTIONAL:
                     raise
-        connection.execute(_OWN_FUNCTIONS_FIRST)
+        if self._schemas is None:  # where its tables are looked for, once and for all
+            self._schemas = connection.execute("SELECT pg_catalog.current_schemas(false)").fetchall()[0][0]
+        connection.execute(_OWN_FUNCTIONS)
         connection.adapters.register_loader("numeric", _Numeric)
 
     def _ask(self, statement: str, parameters: tuple[Any, ...] = ()) -> Rows:
@@ -302,7 +304,8 @@ class PostgresEngine(SqlEngine):
             raise SourceError(f"the database is encoded in {encoding}; Confide reads databases in UTF8")
 
     def _describe(self, label: str) -> Described:
-        return describe(self._ask, self._policy.tables[label], self._schema)
+        assert self._schemas is not None
+        return describe(self._ask, self._policy.tables[label], self._schemas)
 
     def _check_columns(self) -> None:
         """A column that was dropped, or has another type now, or may repeat its values now, ends the question."""

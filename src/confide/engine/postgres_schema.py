@@ -1,7 +1,7 @@
 """The tables of a PostgreSQL database as a policy sees them: names, types and unique keys, from its catalogue alone."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ TABLE_SQL = """
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, has_table_privilege(c.oid, 'SELECT') AS readable,
        has_table_privilege(c.oid, 'INSERT') OR has_table_privilege(c.oid, 'UPDATE')
        OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE') AS writable
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.oid = to_regclass(%s)
+FROM unnest(CAST(%s AS text[])) WITH ORDINALITY AS s(place, turn)
+JOIN pg_catalog.pg_class AS c ON c.oid = to_regclass(s.place)
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY s.turn LIMIT 1
 """
 COLUMN_SQL = """
 WITH RECURSIVE base(attname, attnum, own, type, modifier) AS (
@@ -81,12 +82,11 @@ class Relation:
     storages: Mapping[str, Storage]
 
 
-def describe(run: Any, table: Table, schema: str | None) -> Described:
-    """A table of the database; `run` gives the rows of a statement with parameters."""
-    place = name(table.name) if schema is None else f"{name(schema)}.{name(table.name)}"
-    found = run(TABLE_SQL, (place,))
+def describe(run: Any, table: Table, schemas: Sequence[str]) -> Described:
+    """A table of the database, in the first of these schemas; `run` gives the rows of a statement with parameters."""
+    found = run(TABLE_SQL, ([f"{name(schema)}.{name(table.name)}" for schema in schemas],))
     if not found:
-        where = "on the search path" if schema is None else f"in the schema {schema}"
+        where = f"in the schema {schemas[0]}" if len(schemas) == 1 else "on the search path"
         raise SourceError(f"the database has no table {table.name} {where}")
     oid, own_schema, own_name, kind, readable, writable = found[0]
     if kind not in _READABLE_KINDS:
