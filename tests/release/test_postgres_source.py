@@ -224,6 +224,9 @@ def test_a_view_over_a_function_that_fails_shows_nothing(
         ("SELECT person_id, region, age, income FROM hidden TABLESAMPLE system (50)", "system"),
         ("SELECT person_id, region, moody(age) AS age, income FROM hidden", "moody"),
         ("SELECT person_id, region, age, income FROM between", "random"),
+        ("SELECT person_id, region, age, income FROM hidden WHERE age ~~> 5", "maybe"),
+        ("SELECT person_id, region, age, income FROM hidden WHERE CAST(CAST(region AS mood) AS boolean)", "feel"),
+        ("SELECT person_id, region, age, income FROM chosen", "random"),
         ("SELECT person_id, region, calm(age) AS age, income FROM hidden WHERE region <> 'random('", None),
     ],
 )
@@ -236,6 +239,14 @@ def test_a_view_that_may_change_while_it_is_read_is_refused(
         "CREATE FUNCTION moody(x int) RETURNS int LANGUAGE sql AS 'SELECT x'",
         "CREATE FUNCTION calm(x int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT x'",
         "CREATE VIEW between AS SELECT person_id, region, age, income + random() AS income FROM hidden",
+        "CREATE FUNCTION maybe(x int, y int) RETURNS boolean LANGUAGE sql AS 'SELECT random() < 0.5'",
+        "CREATE OPERATOR ~~> (LEFTARG = int, RIGHTARG = int, FUNCTION = maybe)",
+        "CREATE TYPE mood AS ENUM ('N', 'S')",
+        "CREATE FUNCTION feel(x mood) RETURNS boolean LANGUAGE sql AS 'SELECT random() < 0.5'",
+        "CREATE CAST (mood AS boolean) WITH FUNCTION feel(mood)",
+        "CREATE TABLE chosen AS SELECT * FROM hidden",
+        "ALTER TABLE chosen ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY ours ON chosen USING (random() < 0.5)",
         f"CREATE VIEW person AS {view}",
     ):
         postgres_server.run(statement, database)
@@ -244,6 +255,23 @@ def test_a_view_that_may_change_while_it_is_read_is_refused(
         return
     with pytest.raises(SourceError, match=f"person is a view that calls {called}, .* IMMUTABLE"):
         confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True)
+
+
+def test_rows_that_a_policy_chooses_must_stay_the_same(
+    postgres_server: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    reader = postgres_server.create_role("reader")
+    source = rules(postgres_server.url(database, reader))
+    for statement in (
+        "GRANT SELECT ON person, visit, region_name TO reader",
+        "ALTER TABLE person ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY ours ON person USING (income >= 0)",
+    ):
+        postgres_server.run(statement, database)
+    confide.open(source, ledger=tmp_path / "l", create=True).close()
+    postgres_server.run("CREATE POLICY others ON person USING (random() < 0.5)", database)
+    with pytest.raises(SourceError, match=r"person has a row security policy that calls random, .* IMMUTABLE"):
+        confide.open(source, ledger=tmp_path / "l")
 
 
 def test_a_view_that_becomes_volatile_ends_the_question(

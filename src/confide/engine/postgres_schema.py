@@ -16,7 +16,8 @@ from confide.policy import Table
 TABLE_SQL = """
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, has_table_privilege(c.oid, 'SELECT') AS readable,
        has_table_privilege(c.oid, 'INSERT') OR has_table_privilege(c.oid, 'UPDATE')
-       OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE') AS writable
+       OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE') AS writable,
+       row_security_active(c.oid)
 FROM unnest(CAST(%s AS text[])) WITH ORDINALITY AS s(place, turn)
 JOIN pg_catalog.pg_class AS c ON c.oid = to_regclass(s.place)
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY s.turn LIMIT 1
@@ -45,16 +46,32 @@ AND i.indpred IS NULL AND i.indexprs IS NULL
 AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS h WHERE h.inhparent = c.oid))
 """
 """Tables that inherit from one are read with it, and their rows are under no index of it, unless they are its parts."""
-VIEW_SQL = """
-WITH RECURSIVE seen(oid) AS (
+CALLING_SQL = """
+WITH RECURSIVE rule(classid, objid, owner) AS (
+    SELECT CAST('pg_catalog.pg_rewrite' AS regclass), oid, ev_class FROM pg_catalog.pg_rewrite
+    UNION ALL
+    SELECT CAST('pg_catalog.pg_policy' AS regclass), p.oid, p.polrelid
+    FROM pg_catalog.pg_policy AS p JOIN pg_catalog.pg_class AS c ON c.oid = p.polrelid WHERE c.relrowsecurity
+), seen(oid) AS (
     SELECT CAST(%s AS oid)
     UNION
-    SELECT d.refobjid FROM seen JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = seen.oid
-    JOIN pg_catalog.pg_depend AS d ON d.classid = CAST('pg_catalog.pg_rewrite' AS regclass) AND d.objid = r.oid
+    SELECT d.refobjid FROM seen JOIN rule ON rule.owner = seen.oid JOIN pg_catalog.pg_depend AS d USING (classid, objid)
     WHERE d.refclassid = CAST('pg_catalog.pg_class' AS regclass)
 )
 SELECT pg_catalog.pg_get_viewdef(c.oid) FROM seen JOIN pg_catalog.pg_class AS c USING (oid) WHERE c.relkind = 'v'
+UNION ALL
+SELECT pg_catalog.pg_get_expr(p.polqual, p.polrelid) FROM seen JOIN rule ON rule.owner = seen.oid
+JOIN pg_catalog.pg_policy AS p ON p.oid = rule.objid
+WHERE rule.classid = CAST('pg_catalog.pg_policy' AS regclass) AND p.polqual IS NOT NULL
+UNION ALL
+SELECT quote_ident(p.proname) || '()' FROM seen JOIN rule ON rule.owner = seen.oid
+JOIN pg_catalog.pg_depend AS d USING (classid, objid)
+LEFT JOIN pg_catalog.pg_operator AS o
+ON d.refclassid = CAST('pg_catalog.pg_operator' AS regclass) AND o.oid = d.refobjid
+JOIN pg_catalog.pg_proc AS p
+ON p.oid = COALESCE(o.oprcode, CASE WHEN d.refclassid = CAST('pg_catalog.pg_proc' AS regclass) THEN d.refobjid END)
 """
+"""Views and row security policies as they are written, and the functions of others behind their operators and casts."""
 VOLATILE_SQL = """
 SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v' AND proname = ANY(%s) ORDER BY proname
 """
@@ -88,11 +105,11 @@ def describe(run: Any, table: Table, schemas: Sequence[str]) -> Described:
     if not found:
         where = f"in the schema {schemas[0]}" if len(schemas) == 1 else "on the search path"
         raise SourceError(f"the database has no table {table.name} {where}")
-    oid, own_schema, own_name, kind, readable, writable = found[0]
+    oid, own_schema, own_name, kind, readable, writable, choosing = found[0]
     if kind not in _READABLE_KINDS:
         raise SourceError(f"{table.name} is not a table or a view in the database")
-    if kind == "v":
-        _require_repeatable(run, table, oid)
+    if kind == "v" or choosing:
+        _require_repeatable(run, table, oid, "is a view" if kind == "v" else "has a row security policy")
     columns = run(COLUMN_SQL, (oid, oid))
     if not readable:
         closed = [label for label, *_, open_ in columns if not open_ and (table.public or label in table.columns)]
@@ -104,16 +121,16 @@ def describe(run: Any, table: Table, schemas: Sequence[str]) -> Described:
     return Described(f"{name(own_schema)}.{name(own_name)}", _READABLE_KINDS[kind], types, unique, bool(writable))
 
 
-def _require_repeatable(run: Any, table: Table, oid: int) -> None:
+def _require_repeatable(run: Any, table: Table, oid: int, what: str) -> None:
     """A view must give the same rows whenever a question reads it: a bound counts them first, and takes them after."""
-    texts = (_TEXTS.sub("''", row[0]) for row in run(VIEW_SQL, (oid,)))
+    texts = (_TEXTS.sub("''", row[0]) for row in run(CALLING_SQL, (oid,)))
     called = {found.strip('"').replace('""', '"') for text in texts for found in _CALLED.findall(text)}
     changing = [row[0] for row in run(VOLATILE_SQL, (sorted(called),))]
     if changing:
         raise SourceError(
-            f"{table.name} is a view that calls {', '.join(changing)}, which the database calls volatile: it may give "
-            "other rows each time it is read; let the view call STABLE or IMMUTABLE functions only, or store its rows "
-            "in a table"
+            f"{table.name} {what} that calls {', '.join(changing)}, which the database calls volatile: it may give "
+            "other rows each time it is read; let it call STABLE or IMMUTABLE functions only, or store its rows in a "
+            "table"
         )
 
 
