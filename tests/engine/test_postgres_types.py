@@ -146,6 +146,37 @@ def test_functions_of_others_are_not_called(
     assert count(postgres_server, postgres_database, question, policy) == before
 
 
+def test_a_table_may_have_many_columns(postgres_server: PostgresServer, postgres_database: str) -> None:
+    """The order of a unit's rows is by all of them, and a function takes 100 arguments."""
+    labels = [f"c{place}" for place in range(230)]
+    columns = {"k": {"type": "id"}, **{label: {"range": [0, 100]} for label in labels}}
+    policy = policy_of({"t": {"at_most": {"rows": 3}, "columns": columns}}, unit="t.k")
+    postgres_server.run(
+        f"CREATE TABLE t (k integer, {', '.join(f'{label} integer' for label in labels)});"
+        f"INSERT INTO t SELECT i % 5, {', '.join('i' for _ in labels)} FROM generate_series(1, 50) AS i",
+        postgres_database,
+    )
+    assert count(postgres_server, postgres_database, "SELECT COUNT(*) AS n FROM t", policy) == [[15]]
+
+
+def test_labels_with_a_cast_of_their_own_are_refused(postgres_server: PostgresServer, postgres_database: str) -> None:
+    """A function of its owner's would say what they mean, and could fail for one of them."""
+    policy = policy_of({"t": {"columns": {"x": {"values": ["a", "b"]}}}})
+    postgres_server.run(
+        "CREATE TYPE label AS ENUM ('a', 'b'); CREATE TABLE t (x label); INSERT INTO t VALUES ('a');"
+        "CREATE CAST (label AS varchar) WITH INOUT AS IMPLICIT",
+        postgres_database,
+    )
+    assert count(postgres_server, postgres_database, "SELECT x, COUNT(*) AS n FROM t GROUP BY x", policy) == [[1, 0]]
+    postgres_server.run(
+        "CREATE FUNCTION told(label) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT CAST(1 / 0 AS text)';"
+        "CREATE CAST (label AS text) WITH FUNCTION told(label)",
+        postgres_database,
+    )
+    with pytest.raises(SourceError, match=r"stored as the type public\.label"):
+        opened(postgres_server, postgres_database, policy)
+
+
 def test_tables_are_found_on_the_search_path(postgres_server: PostgresServer, postgres_database: str) -> None:
     postgres_server.run(
         "CREATE SCHEMA first; CREATE SCHEMA second; CREATE TABLE public.t (k integer, x integer);"

@@ -30,7 +30,9 @@ WITH RECURSIVE base(attname, attnum, own, type, modifier) AS (
     SELECT b.attname, b.attnum, b.own, t.typbasetype, t.typtypmod
     FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
 )
-SELECT b.attname, b.own, b.type::bigint, b.modifier, t.typtype = 'e' OR (t.typname = 'citext' AND EXISTS (
+SELECT b.attname, b.own, b.type::bigint, b.modifier, (t.typtype = 'e' AND NOT EXISTS (
+           SELECT FROM pg_catalog.pg_cast AS k WHERE k.castsource = t.oid AND k.casttarget = CAST('text' AS regtype)
+           AND k.castmethod <> 'i')) OR (t.typname = 'citext' AND EXISTS (
            SELECT FROM pg_catalog.pg_depend AS d JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid
            WHERE d.classid = CAST('pg_catalog.pg_type' AS regclass) AND d.objid = t.oid AND d.deptype = 'e'
            AND d.refclassid = CAST('pg_catalog.pg_extension' AS regclass) AND e.extname = 'citext')),

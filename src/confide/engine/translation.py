@@ -35,6 +35,7 @@ _MOST_WIDE: Final = 10**38 - 1
 _NEARLY_NOTHING: Final = "1e-290"
 _WIDE: Final = "DECIMAL(38, 0)"
 _HALF: Final = 31
+_MOST_ARGUMENTS: Final = 100
 EPOCH: Final = "1970-01-01"
 
 
@@ -170,6 +171,15 @@ def _digest(node: exp.Expr) -> exp.Expr:
     return exp.Collate(this=hexadecimal, expression=exp.column("C", quoted=True))
 
 
+def _short_concat(node: exp.Expr) -> exp.Expr:
+    """A function takes at most 100 arguments, and the order of a unit's rows is by all columns of a table."""
+    parts: list[exp.Expr] = node.expressions
+    while len(parts) > _MOST_ARGUMENTS:
+        few = [parts[start : start + _MOST_ARGUMENTS] for start in range(0, len(parts), _MOST_ARGUMENTS)]
+        parts = [exp.Concat(**{**node.args, "expressions": own}) for own in few]
+    return exp.Concat(**{**node.args, "expressions": parts})
+
+
 def _plain_like(node: exp.Expr) -> exp.Expr:
     """A backslash is a letter in a pattern, not an escape."""
     return exp.Escape(this=node.copy(), expression=exp.Literal.string(""))
@@ -289,6 +299,7 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.Not: _absent,
     exp.IntDiv: _whole_division,
     exp.SHA2: _digest,
+    exp.Concat: _short_concat,
     exp.Subquery: _computed_once,
     exp.Like: _plain_like,
     exp.ILike: _lowered(True, _plain_like),
