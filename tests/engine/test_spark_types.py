@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from confide.engine.spark_engine import SparkEngine
+from confide.engine.spark_schema import Place
 from confide.engine.spark_types import plain, stored_type
 from confide.policy import Identifier, Text
 from tests.conformance.engine import ask, integers, policy_of
@@ -46,6 +49,20 @@ def test_no_float_fails_a_question(ansi: str, spark: Any, tmp_path: Path) -> Non
     with closing(create_engine(spark, tmp_path, policy, {"t": table}, settings=settings)) as engine:
         question = "SELECT kind, COUNT(*) AS n, COUNT(DISTINCT k) AS m FROM t GROUP BY kind"
         assert integers(ask(engine, policy, question)) == [[1, 1], [1, 1]]
+
+
+def test_a_folder_does_not_change_what_the_others_mean(spark: Any, tmp_path: Path) -> None:
+    """What folders are called are values of a column: Spark would take them for numbers, as long as all of them are."""
+    policy = policy_of({"t": {"columns": {"region": {"values": ["01", "02"]}, "x": {"range": [0, 9]}}}})
+    for folder, rows in (("01", 3), ("02", 4), ("ab", 1)):
+        place = tmp_path / "t" / f"region={folder}"
+        place.mkdir(parents=True)
+        pq.write_table(pa.table({"x": [1] * rows}), place / "part.parquet")
+        if folder != "01":
+            places = {"t": Place(str(tmp_path / "t"), files=True)}
+            with closing(SparkEngine(policy, places, spark)) as engine:
+                question = "SELECT region, COUNT(*) AS n FROM t GROUP BY region"
+                assert integers(ask(engine, policy, question)) == [[3, 4]]
 
 
 def test_quotients_do_not_wrap_around(spark: Any, tmp_path: Path) -> None:

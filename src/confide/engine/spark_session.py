@@ -40,6 +40,7 @@ _SETTINGS: Final = {
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # else one folder more changes what all mean
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
