@@ -65,6 +65,18 @@ def test_a_folder_does_not_change_what_the_others_mean(spark: Any, tmp_path: Pat
                 assert integers(ask(engine, policy, question)) == [[3, 4]]
 
 
+def test_functions_of_a_session_are_not_called(spark: Any, tmp_path: Path) -> None:
+    policy = policy_of({"t": {"columns": {"x": {"range": [0, 100], "grain": 10}}}})
+    owner = spark.newSession()
+    owner.conf.set("spark.sql.functionResolution.sessionOrder", "first")
+    owner.conf.set("spark.sql.path.enabled", "true")
+    owner.sql("SET PATH = system.session, system.builtin, current_schema")
+    owner.udf.register("floor", lambda _: 7777, "bigint")
+    assert owner.sql("SELECT FLOOR(1.5D)").collect()[0][0] == 7777
+    with closing(create_engine(owner, tmp_path, policy, {"t": pa.table({"x": [5.0, 50.0]})})) as engine:
+        assert integers(ask(engine, policy, "SELECT SUM(x) AS s FROM t")) == [[6]]
+
+
 def test_quotients_do_not_wrap_around(spark: Any, tmp_path: Path) -> None:
     """An id of more than 64 bits agrees with no number whose index it would have in 64."""
     policy = policy_of(

@@ -25,6 +25,8 @@ _SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
+    "spark.sql.path.enabled": "false",
+    "spark.sql.functionResolution.sessionOrder": "second",  # else functions of the session's owner hide Spark's own
     "spark.sql.variable.substitute": "false",  # else ${...} in a text of a question would be replaced
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",  # else a name in backquotes would be a pattern
