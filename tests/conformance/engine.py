@@ -203,6 +203,19 @@ def days_do_not_depend_on_the_place(kind: EngineKind) -> None:
 # --- totality ---------------------------------------------------------------------------------------------------------
 
 
+def capitals_are_lowered_letter_by_letter(kind: EngineKind) -> None:
+    """Not by where they stand in a word, and to one letter each."""
+    policy = policy_of({"t": {"columns": {"s": {"type": "text"}}}})
+    words = ["ΑΣ", "ΑΣΑ", "ας", "ασ", "İé", "Ié", "ıé", "ß", "SS", "\u212a", "k", "ﬁ"]
+    patterns = {"ΑΣ%": 3, "%ς": 1, "ie%": 0, "Ié": 2, "i_": 2, "İ%": 2, "ss": 1, "K": 2, "_I": 0}
+    cells = ", ".join(
+        f"COUNT(*) FILTER (WHERE s ILIKE '{pattern}') AS n{place}" for place, pattern in enumerate(patterns)
+    )
+    with opened(kind, policy, {"t": pa.table({"s": words})}) as engine:
+        found = integers(ask(engine, policy, f"SELECT {cells} FROM t"))
+    assert [cell for (cell,) in found] == list(patterns.values())
+
+
 def nothing_in_a_row_raises(kind: EngineKind) -> None:
     """Every kind of column full of what breaks careless SQL, under every kind of expression."""
     columns = {
@@ -718,6 +731,7 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     ranges_without_a_whole_number_are_kept,
     every_question_reads_as_the_plain_reading,
     days_do_not_depend_on_the_place,
+    capitals_are_lowered_letter_by_letter,
     nothing_in_a_row_raises,
     empty_tables_have_every_declared_group,
     declared_groups_stand_in_the_order_of_their_domains,

@@ -26,8 +26,8 @@ SPARK = Translator("spark", {"t": "SELECT `x` AS `x` FROM v"})
         ("x NOT LIKE 'b'", "x NOT LIKE 'b' ESCAPE ''", "x NOT LIKE 'b'"),
         (
             "x NOT ILIKE 'B%'",
-            "LOWER(x COLLATE \"und-x-icu\") COLLATE \"C\" NOT LIKE 'b%' ESCAPE ''",
-            "LOWER(x) NOT LIKE 'b%'",
+            "LOWER(TRANSLATE(x, 'Σİ', 'σi') COLLATE \"und-x-icu\") COLLATE \"C\" NOT LIKE 'b%' ESCAPE ''",
+            "COLLATE(LOWER(COLLATE(TRANSLATE(x, 'Σİ', 'σi'), 'UNICODE')), 'UTF8_BINARY') NOT LIKE 'b%'",
         ),
         (
             "SUM(x // 2)",

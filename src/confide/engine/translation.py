@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from confide.engine.syntax import APART
+from confide.query.comparison import lowered
 
 Rule = Callable[[exp.Expr], exp.Expr]
 
@@ -193,21 +194,29 @@ def _doubled_like(node: exp.Expr) -> exp.Expr:
     return doubled
 
 
-def _lowered(collated: bool, like: Rule) -> Rule:
-    """ILIKE is LIKE in lower case; PostgreSQL is told whose, since its columns are compared as bytes."""
+def _lowered(collate: Callable[[exp.Expr, bool], exp.Expr], like: Rule) -> Rule:
+    """ILIKE is LIKE in lower case, letter by letter: elsewhere Σ may become another one, and İ two.
+
+    Whose lower case it is must be said: columns are compared as bytes, and Java may have been started in any language.
+    """
 
     def rule(node: exp.Expr) -> exp.Expr:
-        subject = node.this.copy()
-        if collated:
-            subject = exp.Collate(this=subject, expression=exp.column("und-x-icu", quoted=True))
-        lowered: exp.Expr = exp.Lower(this=subject)
-        if collated:
-            lowered = exp.Collate(this=lowered, expression=exp.column("C", quoted=True))
+        subject = exp.func("TRANSLATE", node.this.copy(), exp.Literal.string("Σİ"), exp.Literal.string("σi"))
+        told = collate(exp.Lower(this=collate(subject, True)), False)
         assert isinstance(node.expression, exp.Literal)
-        pattern = exp.Literal.string(node.expression.this.lower())
-        return like(exp.Like(**{**node.args, "this": lowered, "expression": pattern}))
+        pattern = exp.Literal.string(lowered(node.expression.this))
+        return like(exp.Like(**{**node.args, "this": told, "expression": pattern}))
 
     return rule
+
+
+def _postgres_collated(value: exp.Expr, letters: bool) -> exp.Expr:
+    return exp.Collate(this=value, expression=exp.column("und-x-icu" if letters else "C", quoted=True))
+
+
+def _spark_collated(value: exp.Expr, letters: bool) -> exp.Expr:
+    name = exp.Literal.string("UNICODE" if letters else "UTF8_BINARY")
+    return exp.Anonymous(this="COLLATE", expressions=[value, name])
 
 
 def _days(node: exp.Expr) -> exp.Expr:
@@ -302,7 +311,7 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.Concat: _short_concat,
     exp.Subquery: _computed_once,
     exp.Like: _plain_like,
-    exp.ILike: _lowered(True, _plain_like),
+    exp.ILike: _lowered(_postgres_collated, _plain_like),
 }
 _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.DataType: _type(exp.DataType.build(_WIDE)),
@@ -315,7 +324,7 @@ _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.IntDiv: _same,
     exp.SHA2: _same,
     exp.Like: _doubled_like,
-    exp.ILike: _lowered(False, _doubled_like),
+    exp.ILike: _lowered(_spark_collated, _doubled_like),
     exp.Sum: _halved_sum,
     exp.Window: _ordered,
     exp.CTE: _unhinted,

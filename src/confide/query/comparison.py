@@ -158,7 +158,7 @@ def like(node: exp.Like | exp.ILike, subject: object, negated: bool, scope: Scop
 def matches(pattern: str, value: str, ignore_case: bool) -> bool:
     """SQL's LIKE on a public value, in time of at most the product of both lengths."""
     if ignore_case:
-        pattern, value = pattern.lower(), value.lower()
+        pattern, value = lowered(pattern), lowered(value)
     at = place = 0
     star: int | None = None
     resume = 0
@@ -175,6 +175,11 @@ def matches(pattern: str, value: str, ignore_case: bool) -> bool:
         else:
             return False
     return pattern[at:].strip("%") == ""
+
+
+def lowered(text: str) -> str:
+    """In lower case letter by letter, as databases do it: not by where a Σ stands, and İ is one letter."""
+    return "".join(letter.lower() for letter in text.replace("İ", "i"))
 
 
 def compare_fields(operation: Operation, first: Field, second: Field, scope: Scope) -> Predicate:
