@@ -10,6 +10,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
+from operator import index
 
 from confide.errors import ParameterError
 
@@ -59,27 +60,34 @@ def show(amount: Fraction, digits: int = 6) -> str:
 
 
 def exact_number(value: object, name: str) -> Fraction:
-    """The exact number behind `value`, of any sign; refused by its length before any arithmetic is done with it."""
+    """The exact number behind `value`, of any sign; refused by its length before any arithmetic is done with it.
+
+    It is looked at once, and what is returned is of Python's own type: a number of a caller's class might be one when
+    it is charged and another when noise is made for it.
+    """
     match value:
         case bool():
             raise _refusal(value, name, "it is a truth value, not a number")
         case str():
-            return _read(value, name)
+            return _read(str.__str__(value), name)
         case Decimal():
             # Bounded by exponent and by length before it is expanded into an integer.
-            if not value.is_finite():
+            plain = Decimal(value)
+            if not plain.is_finite():
                 raise _refusal(value, name, "it must be finite")
-            if abs(value.adjusted()) > 999 or len(value.as_tuple().digits) > 60:
+            if abs(plain.adjusted()) > 999 or len(plain.as_tuple().digits) > 60:
                 raise _refusal(value, name, "it is out of range")
-            return Fraction(value)
+            return Fraction(plain)
         case Fraction():
-            if abs(value.numerator) > _LONGEST or value.denominator > _LONGEST:
+            above, below = int(value.numerator), int(value.denominator)
+            if abs(above) > _LONGEST or not 0 < below <= _LONGEST:
                 raise _refusal(value, name, "its numerator or denominator is too long")
-            return value
+            return Fraction(above, below)
         case Integral():
-            if abs(int(value)) > _LONGEST:
+            whole = int(value)
+            if abs(whole) > _LONGEST:
                 raise _refusal(value, name, "it is too large to mean anything")
-            return Fraction(int(value))
+            return Fraction(whole)
         case float() | Real():
             number = float(value)
             if not math.isfinite(number):
@@ -110,12 +118,22 @@ def _refusal(value: object, name: str, reason: str) -> ParameterError:
     )
 
 
-def shown_value(value: object) -> str:
-    """What was given, for a message, however long it is."""
-    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator) > _LONGEST:
-        return f"a {type(value).__name__} of more than 60 digits"  # int to str is quadratic, and capped by Python
+def whole_number(value: object) -> int | None:
+    """The whole number behind `value`, an integer of Python's own; None if it is none. A truth value is none."""
+    if isinstance(value, bool):
+        return None
     try:
+        return index(value)  # type: ignore[arg-type]
+    except Exception:
+        return None
+
+
+def shown_value(value: object) -> str:
+    """What was given, for a message, however long it is, and whatever it says of itself."""
+    try:
+        if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator) > _LONGEST:
+            return f"a {type(value).__name__} of more than 60 digits"  # int to str is quadratic, and capped by Python
         text = str(value) if isinstance(value, Decimal | Real) else repr(value)
-    except ValueError:  # an integer inside of it that is too long to be written
+    except Exception:  # an integer inside of it that is too long to be written, or a class of the caller's
         return f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

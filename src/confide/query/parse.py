@@ -82,8 +82,10 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _dialect(dialect: str) -> Dialect:
     known = [option.value for option in Dialects if option.value]
+    if not isinstance(dialect, str):
+        raise ParameterError(f"there is no dialect of type {type(dialect).__name__}; write for example duckdb")
     if dialect not in known:
-        raise ParameterError(f"there is no dialect {str(dialect)[:40]!r}; {nearest(str(dialect), known, 'there are')}")
+        raise ParameterError(f"there is no dialect {dialect[:40]!r}; {nearest(dialect, known, 'there are')}")
     return Dialect.get_or_raise(dialect)
 
 

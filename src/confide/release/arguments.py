@@ -1,8 +1,10 @@
 """Arguments that many calls take, read exactly: ε, confidence, shares and bounds."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
+from numbers import Real
+from typing import Any
 
 from confide.errors import ParameterError
 from confide.privacy.amount import exact_number, parse_amount, shown_value
@@ -10,17 +12,23 @@ from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 from confide.release.statistics import root
 
+Mechanism = Mapping[str, str] | str
+
 
 def exact_epsilon(value: object) -> Fraction:
     return parse_amount(value, "epsilon")
 
 
 def confidence_level(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 or math.isnan(value):
+    try:
+        level = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except Exception:  # an integer beyond the doubles, or a class of the caller's
+        level = math.nan
+    if not 0 < level < 1:
         raise ParameterError(f"confidence={shown_value(value)} is not between 0 and 1; write for example 0.95")
-    if value > 1 - 1e-9:
-        raise ParameterError(f"confidence={value!r} is too near 1; at most 0.999999999 is answered")
-    return float(value)
+    if level > 1 - 1e-9:
+        raise ParameterError(f"confidence={level!r} is too near 1; at most 0.999999999 is answered")
+    return level
 
 
 def pure_share(budget: Budget, epsilon: Fraction) -> tuple[PureDP | ZCDP, Fraction]:
@@ -29,18 +37,35 @@ def pure_share(budget: Budget, epsilon: Fraction) -> tuple[PureDP | ZCDP, Fracti
     return loss, loss.epsilon if isinstance(loss, PureDP) else root(2 * loss.rho)
 
 
-def exact_split(split: Mapping[str, object] | None) -> dict[str, Fraction]:
+def by_name(given: object, what: str, example: str) -> dict[str, Any]:
+    """What is given by name, as it is now: it is the caller's, and may change while we work."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{what}={shown_value(given)} is not by name; write for example {what}={example}")
+    try:
+        own = dict(given)
+    except Exception:
+        raise ParameterError(f"{what} cannot be read; write for example {what}={example}") from None
+    odd = [name for name in own if not isinstance(name, str)]
+    if odd:
+        raise ParameterError(f"{what} has the name {shown_value(odd[0])}; names are texts, as in {what}={example}")
+    return {str.__str__(name): value for name, value in own.items()}
+
+
+def exact_split(split: object) -> dict[str, Fraction]:
     """How a call's ε is shared among its columns."""
-    return {name: parse_amount(share, f"split[{name}]") for name, share in (split or {}).items()}
+    shares = by_name(split, "split", "{'n': 1, 'avg': 3}")
+    return {name: parse_amount(share, f"split[{name}]") for name, share in shares.items()}
 
 
-def exact_bounds(bounds: Mapping[str, Sequence[object]] | None) -> dict[str, tuple[Fraction, Fraction]]:
+def exact_bounds(bounds: object) -> dict[str, tuple[Fraction, Fraction]]:
     """The ends that a caller gives to columns of an inner query."""
     result = {}
-    for name, ends in (bounds or {}).items():
+    for name, ends in by_name(bounds, "bounds", "{'total': [0, 500]}").items():
         try:
             low, high = (exact_number(end, "bound") for end in ends)
-        except (TypeError, ValueError, ParameterError):
+        except Exception:
             raise ParameterError(
                 f"bounds[{name!r}] must be two numbers, [low, high]; got {shown_value(ends)}"
             ) from None
@@ -48,3 +73,21 @@ def exact_bounds(bounds: Mapping[str, Sequence[object]] | None) -> dict[str, tup
             raise ParameterError(f"bounds[{name!r}] must be [low, high] with low below high; got {shown_value(ends)}")
         result[name] = (low, high)
     return result
+
+
+def mechanism_names(mechanism: object) -> Mechanism:
+    """The mechanism of all columns, or of each that is named."""
+    if isinstance(mechanism, str):
+        return str.__str__(mechanism)
+    if not isinstance(mechanism, Mapping):
+        raise ParameterError(f"mechanism={shown_value(mechanism)} is not a name or a mapping of columns to names")
+    names = by_name(mechanism, "mechanism", "{'median': 'pair'}")
+    for column, name in names.items():
+        if not isinstance(name, str):
+            raise ParameterError(f"mechanism[{column!r}]={shown_value(name)} is not the name of a mechanism")
+    return {column: str.__str__(name) for column, name in names.items()}
+
+
+def plain_text(text: object) -> Any:
+    """A text of a caller's own class as one of Python's; anything else as it is, for others to refuse."""
+    return str.__str__(text) if isinstance(text, str) else text

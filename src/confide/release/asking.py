@@ -8,7 +8,7 @@ from confide.engine.protocol import Keep, Window, Windows
 from confide.errors import ParameterError
 from confide.mechanism.quantile import window_of
 from confide.policy.column import ROWS_LIMIT
-from confide.privacy.amount import show, shown_value
+from confide.privacy.amount import show, shown_value, whole_number
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
@@ -36,14 +36,15 @@ def plan_question(
     rows: int | None,
 ) -> Plan:
     """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= ROWS_LIMIT):
+    known = None if rows is None else whole_number(rows)
+    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
         raise ParameterError(
             f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
         )
     budget = holdings.ledger.budget
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)
-    predicted = forecast(question, holdings.policy, confidence, shares, rows, budget)
+    predicted = forecast(question, holdings.policy, confidence, shares, known, budget)
     notes = [*predicted.notes, *grid_notes(question, holdings.policy)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)

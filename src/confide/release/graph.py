@@ -14,8 +14,10 @@ from confide.mechanism.ladder import SMALLEST_EPSILON, Ladder
 from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.smooth import Smooth
 from confide.policy import Category, Column, Identifier, KeyUnit, Policy, Table, Text
+from confide.privacy.amount import shown_value, whole_number
 from confide.query.spelling import nearest
 from confide.release.answer import Answer, KeyColumn
+from confide.release.arguments import plain_text
 from confide.release.graph_pattern import (
     Counting,
     EdgeTable,
@@ -105,10 +107,13 @@ class Graph:
 
         `at_most`, for nodes as the unit: how many edges a node has at most, as is known without looking.
         """
-        if isinstance(leaves, bool) or not isinstance(leaves, int) or not 2 <= leaves <= MOST_LEAVES:
+        number = whole_number(leaves)
+        if number is None or not 2 <= number <= MOST_LEAVES:
             raise ParameterError(
-                f"stars have 2 to {MOST_LEAVES} leaves, not {leaves!r}; a star of one leaf is an edge: ask edges()"
+                f"stars have 2 to {MOST_LEAVES} leaves, not {shown_value(leaves)}; a star of one leaf is an edge: "
+                "ask edges()"
             )
+        leaves = number
         if self.unit == "node":
             return ask(self._edges, stars_by_node(self._edges, leaves, mechanism, at_most), epsilon, confidence)
         _nothing_cut(at_most)
@@ -129,8 +134,10 @@ class Graph:
 
         `at_most`, for nodes as the unit: how many edges a node has at most, as is known without looking.
         """
-        if isinstance(up_to, bool) or not isinstance(up_to, int) or not 1 <= up_to <= MOST_DEGREES:
-            raise ParameterError(f"up_to={up_to!r} is not a number of degrees from 1 to {MOST_DEGREES:,}")
+        number = whole_number(up_to)
+        if number is None or not 1 <= number <= MOST_DEGREES:
+            raise ParameterError(f"up_to={shown_value(up_to)} is not a number of degrees from 1 to {MOST_DEGREES:,}")
+        up_to = number
         if self.unit == "node":
             return ask(self._edges, histogram_by_node(self._edges, up_to, at_most), epsilon, confidence)
         _nothing_cut(at_most)
@@ -184,11 +191,12 @@ def open_graph(
     """The graph of an edge table, or a refusal from the policy alone."""
     policy = holdings.policy
     if not isinstance(directed, bool):
-        raise ParameterError(f"directed={directed!r} is not True or False")
-    if unit not in (None, "edge", "node"):
-        raise ParameterError(f"unit={unit!r} is not a unit of a graph; there are 'edge' and 'node'")
-    found = _table(policy, table)
-    ends = [_end(found, column) for column in (source, target)]
+        raise ParameterError(f"directed={shown_value(directed)} is not True or False")
+    unit = plain_text(unit)
+    if unit is not None and not (isinstance(unit, str) and unit in ("edge", "node")):
+        raise ParameterError(f"unit={shown_value(unit)} is not a unit of a graph; there are 'edge' and 'node'")
+    found = _table(policy, plain_text(table))
+    ends = [_end(found, plain_text(column)) for column in (source, target)]
     if ends[0].name == ends[1].name:
         raise QueryError(f"both ends of an edge would be {ends[0].name}; name the two columns that hold its ends")
     protected: Protected = "node" if unit == "node" else "edge"
@@ -215,7 +223,8 @@ def _own_columns(policy: Policy, table: Table) -> set[str]:
 def _table(policy: Policy, name: object) -> Table:
     known = {own.casefold(): table for own, table in policy.tables.items()}
     if not isinstance(name, str) or name.casefold() not in known:
-        raise QueryError(f"there is no table {str(name)[:60]}; {nearest(str(name), policy.tables, 'the policy has')}")
+        said = name if isinstance(name, str) else shown_value(name)
+        raise QueryError(f"there is no table {said[:60]}; {nearest(said, policy.tables, 'the policy has')}")
     table = known[name.casefold()]
     if table.public:
         raise QueryError(f"{table.name} is public; it needs no privacy, read it directly")
@@ -225,9 +234,8 @@ def _table(policy: Policy, name: object) -> Table:
 def _end(table: Table, name: object) -> Column:
     known = {own.casefold(): column for own, column in table.columns.items()}
     if not isinstance(name, str) or name.casefold() not in known:
-        raise QueryError(
-            f"there is no column {str(name)[:60]}; {nearest(str(name), table.columns, 'the policy names')}"
-        )
+        said = name if isinstance(name, str) else shown_value(name)
+        raise QueryError(f"there is no column {said[:60]}; {nearest(said, table.columns, 'the policy names')}")
     column = known[name.casefold()]
     if not isinstance(column, Identifier | Text | Category):
         raise QueryError(f"{column.name} does not name nodes; the ends of edges are columns of type id, text or values")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.law import miss_rate
 from confide.policy import KeyUnit
+from confide.privacy.amount import shown_value
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
 from confide.release.answer import Answer, KeyColumn, ValueColumn
-from confide.release.arguments import confidence_level, exact_epsilon, pure_share
+from confide.release.arguments import confidence_level, exact_epsilon, plain_text, pure_share
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings, Release
 from confide.release.least import made_at
@@ -140,8 +141,7 @@ def inside(value: int, half: int) -> Estimate:
 
 def named(mechanism: object, known: tuple[str, ...]) -> str:
     """A mechanism that there is; `auto` is the first."""
-    if mechanism == "auto":
-        return known[0]
-    if mechanism not in known:
-        raise ParameterError(f"there is no mechanism {mechanism!r} for this; there are auto, {', '.join(known)}")
-    return str(mechanism)
+    name = plain_text(mechanism)
+    if not isinstance(name, str) or name not in ("auto", *known):
+        raise ParameterError(f"there is no mechanism {shown_value(name)} for this; there are auto, {', '.join(known)}")
+    return known[0] if name == "auto" else name

@@ -7,26 +7,37 @@ from the ledger's public lines: nothing private is touched, and nothing is spent
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Final
 
 import numpy as np
 
 from confide.errors import ConfideError, ParameterError
+from confide.privacy.amount import shown_value, whole_number
 from confide.query import bind
 from confide.release.holdings import Holdings
 from confide.release.synthesizing import table_of
 from confide.release.workload_sql import columns_of
 from confide.workload import Threshold, Workload, domain_of, padded
 
+MOST_PADDED: Final = 10_000
 _PREFIX = "sql: "
 _WIDEST = 4
 
 
 def history(holdings: Holdings, table: str | None, pad: int, columns: Sequence[str] | None = None) -> Workload:
     """Marginals of the columns of every past question on a table, padded to `pad` of them; of `columns` if given."""
-    if isinstance(pad, bool) or not isinstance(pad, int) or pad < 0:
-        raise ParameterError(f"pad = {pad!r} is not a number of marginals; write 0 for none")
+    wanted = whole_number(pad)
+    if wanted is None or not 0 <= wanted <= MOST_PADDED:
+        raise ParameterError(
+            f"pad = {shown_value(pad)} is not a number of marginals up to {MOST_PADDED:,}; write 0 for none"
+        )
     own = table_of(holdings.policy, table)
+    if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):
+        raise ParameterError(f"columns={shown_value(columns)} is not a list of columns, such as ['age', 'sex']")
     names = domain_of(own).names if columns is None else tuple(columns)
+    strange = [name for name in names if not isinstance(name, str) or name not in own.columns]
+    if strange:
+        raise ParameterError(f"there is no column {shown_value(strange[0])} in {own.name}")
     parts: dict[Threshold, None] = {}
     for entry in holdings.ledger.entries():
         if entry.kind == "charge" and entry.body["purpose"].startswith(_PREFIX):
@@ -35,13 +46,13 @@ def history(holdings: Holdings, table: str | None, pad: int, columns: Sequence[s
             if kept:
                 parts[Threshold(kept, len(kept))] = None
     found = Workload(tuple(parts))
-    if not found.parts and not pad:
+    if not found.parts and not wanted:
         raise ParameterError(f"nothing was asked of {own.name} yet; write confide.marginals(k=3), or pad with some")
     width = min(3, len(names)) if not parts else max(2, round(np.mean([len(part.columns) for part in parts])))
     # Public, and the same whenever it is asked again: the request that follows is then the same request.
-    seed = int.from_bytes(sha256(repr((own.name, names, sorted(map(str, parts)), pad)).encode()).digest()[:8])
+    seed = int.from_bytes(sha256(repr((own.name, names, sorted(map(str, parts)), wanted)).encode()).digest()[:8])
     generator = np.random.default_rng(seed)
-    return padded(found, names, pad, width, width, generator=generator)
+    return padded(found, names, wanted, width, width, generator=generator)
 
 
 def _columns(holdings: Holdings, text: str, table: str) -> frozenset[str]:

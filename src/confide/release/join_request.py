@@ -13,6 +13,7 @@ from confide.mechanism.smooth_laplace import SmoothLaplace
 from confide.mechanism.smooth_vector import SmoothVector
 from confide.mechanism.truncation import Levels, Race, Truncation
 from confide.policy import KeyUnit, Policy
+from confide.privacy.amount import shown_value
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
 from confide.query.grid import LARGEST_SUMMARY
@@ -195,7 +196,7 @@ def _chosen(policy: Policy, mechanism: object) -> str:
     if mechanism not in known:
         what = f"the policy protects {policy.unit}" if by_key else "the policy protects single rows (`unit: row`)"
         raise QueryError(
-            f"a join of private tables has no mechanism {mechanism!r} here: {what}, so there are auto, "
+            f"a join of private tables has no mechanism {shown_value(mechanism)} here: {what}, so there are auto, "
             f"{', '.join(known)}"
         )
     return str(mechanism)

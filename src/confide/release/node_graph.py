@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confide.errors import ParameterError
 from confide.mechanism.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
 from confide.mechanism.truncation import Change, Levels, Race, Truncation
+from confide.privacy.amount import shown_value, whole_number
 from confide.release.answer import KeyColumn
 from confide.release.graph_pattern import Counting, EdgeTable, Measured, Pattern, inside, named
 from confide.release.packed import packed_totals
@@ -39,7 +40,8 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
     """Stars of the graph in which no node keeps more edges than a level; that is learnt by how many edges are kept."""
     name = named(mechanism, MECHANISMS)
     change = StarChange(NodeUnit(edges.directed, edges.owned), leaves)
-    levels = _levels(change, at_most, leaves, declared=name == "truncate")
+    most = _declared(at_most, leaves)
+    levels = _levels(change, most, leaves, declared=name == "truncate")
 
     def counting(share: Fraction, miss: float) -> Counting:
         chosen = _kind(name)(levels, share, miss)
@@ -56,13 +58,14 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
 
         return Counting(name, count, _upper(chosen.condition))
 
-    return Pattern(f"stars_{leaves}", counting, _told(at_most), notes=_cut_note(levels, edges))
+    return Pattern(f"stars_{leaves}", counting, _told(most), notes=_cut_note(levels, edges))
 
 
 def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
     """Degrees in the graph in which no node keeps more edges than a level."""
     change = HistogramChange(NodeUnit(edges.directed, edges.owned), up_to)
-    levels = _levels(change, at_most, 1, declared=True)
+    most = _declared(at_most, 1)
+    levels = _levels(change, most, 1, declared=True)
 
     def counting(share: Fraction, miss: float) -> Counting:
         chosen = CutHistogram(Truncation(levels, share, miss))
@@ -82,7 +85,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
         return Counting(chosen.name, count, assumed)
 
     degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
-    more = f"up to {up_to} {_told(at_most)}".strip()
+    more = f"up to {up_to} {_told(most)}".strip()
     return Pattern("nodes", counting, more, degrees, notes=_cut_note(levels, edges))
 
 
@@ -117,7 +120,7 @@ def _kind(name: str) -> type[Race] | type[Truncation]:
     return Race if name == "r2t" else Truncation
 
 
-def _levels(change: Change, at_most: object, least: int, declared: bool) -> Levels:
+def _levels(change: Change, at_most: int | None, least: int, declared: bool) -> Levels:
     """Up to what the caller says a node has at most; only that, where nothing is raced.
 
     With fewer than the `least` edges of a pattern there is none of it: levels begin with the power of two beyond.
@@ -125,12 +128,20 @@ def _levels(change: Change, at_most: object, least: int, declared: bool) -> Leve
     smallest = 1 << (least - 1).bit_length()
     if at_most is None:
         return Levels(MOST_NEIGHBOURS, smallest=smallest, change=change)
-    if isinstance(at_most, bool) or not isinstance(at_most, int) or not least <= at_most <= MOST_NEIGHBOURS:
-        raise ParameterError(
-            f"at_most={at_most!r} is not a number of edges from {least} to {MOST_NEIGHBOURS:,}: how many a node has at "
-            "most, as you know without looking; leave it out, and it is learnt"
-        )
     return Levels(at_most, smallest=at_most if declared else min(smallest, at_most), change=change)
+
+
+def _declared(at_most: object, least: int) -> int | None:
+    """What the caller says, a number of Python's own, or a refusal."""
+    if at_most is None:
+        return None
+    most = whole_number(at_most)
+    if most is None or not least <= most <= MOST_NEIGHBOURS:
+        raise ParameterError(
+            f"at_most={shown_value(at_most)} is not a number of edges from {least} to {MOST_NEIGHBOURS:,}: how many a "
+            "node has at most, as you know without looking; leave it out, and it is learnt"
+        )
+    return most
 
 
 def _cut(network: "Network", levels: Levels) -> list[NDArray[np.int64]]:
@@ -145,7 +156,7 @@ def _upper(condition: str) -> str:
     return f"the upper end assumes {condition}" if condition else ""
 
 
-def _told(at_most: object) -> str:
+def _told(at_most: int | None) -> str:
     return "" if at_most is None else f"at most {at_most}"
 
 

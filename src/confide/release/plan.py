@@ -17,6 +17,7 @@ from confide.query.grouping import key_size
 from confide.query.question import Measured, Question, ValueColumn, all_values, measures_of, statistics_of
 from confide.release import rendering
 from confide.release.allocation import Allocation, allocate
+from confide.release.arguments import by_name
 from confide.release.cost import BudgetState, Cost
 from confide.release.evaluation import Estimate, Evaluator, doubles
 from confide.release.miss_rate import needed_confidences
@@ -208,10 +209,11 @@ def group_count(question: Question) -> int | None:
 
 def _target(within: Within, names: list[str]) -> Callable[[PlannedColumn], float]:
     if isinstance(within, Mapping):
-        unknown = sorted(set(within) - set(names))
+        widths = by_name(within, "within", "{'n': 50, 'avg': '2%'}")
+        unknown = sorted(set(widths) - set(names))
         if unknown:
             raise ParameterError(f"within names {', '.join(unknown)}, but the answer's columns are {', '.join(names)}")
-        each = {name: _one_target(value) for name, value in within.items()}
+        each = {name: _one_target(value) for name, value in widths.items()}
         return lambda column: each[column.name](column) if column.name in each else inf
     return _one_target(within)
 

@@ -1,21 +1,21 @@
 """What a session's SQL means: text, declared views and options, read into a question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
-from confide.errors import ParameterError, QueryError
+from confide.errors import QueryError
 from confide.query import Question, bind
 from confide.query.conjunction import Conjunction
 from confide.query.parse import parse
 from confide.query.view import View, expanded, with_bounds
-from confide.release.arguments import exact_bounds
+from confide.release.arguments import Mechanism
 from confide.release.holdings import Holdings
 from confide.release.join_request import join_instead, sampled, wants_join
 
 _MOST_REMEMBERED = 100
 
-Bounds = Mapping[str, Sequence[object]]
-Mechanism = Mapping[str, str] | str
+Limits = Mapping[str, tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,10 +26,9 @@ class Questions:
     _remembered: dict[tuple[str, ...], Question] = field(default_factory=dict)
 
     def read(
-        self, holdings: Holdings, sql: str, bounds: Bounds | None, dialect: str, mechanism: Mechanism
+        self, holdings: Holdings, sql: str, limits: Limits, dialect: str, options: Mechanism
     ) -> Question | Conjunction:
         """A question whose bounds are known beforehand, else one over a join whose mechanism finds them."""
-        limits, options = exact_bounds(bounds), _checked(mechanism)
         key = _key(sql, dialect, limits, options)
         remembered = self._remembered.get(key)
         if remembered is not None and not self.views:
@@ -49,11 +48,8 @@ class Questions:
             return join_instead(holdings, select, dialect, options, refusal)
         return self._keep(key, question) if found is None else question
 
-    def read_bounded(
-        self, holdings: Holdings, sql: str, bounds: Bounds | None, dialect: str, mechanism: Mechanism = "auto"
-    ) -> Question:
+    def read_bounded(self, holdings: Holdings, sql: str, limits: Limits, dialect: str, options: Mechanism) -> Question:
         """A question over the policy's own tables, whose bounds are known beforehand."""
-        limits, options = exact_bounds(bounds), _checked(mechanism)
         key = _key(sql, dialect, limits, options)
         question = self._remembered.get(key)
         if question is not None:
@@ -67,12 +63,7 @@ class Questions:
         return question
 
 
-def _checked(mechanism: object) -> Mechanism:
-    if not isinstance(mechanism, str | Mapping):
-        raise ParameterError(f"mechanism={mechanism!r} is not a name or a mapping of columns to names")
-    return mechanism
-
-
 def _key(sql: object, dialect: object, bounds: object, mechanism: Mechanism) -> tuple[str, ...]:
+    texts = [value for part in (sql, dialect) for value in (type(part).__name__, part if type(part) is str else "")]
     named = mechanism if isinstance(mechanism, str) else repr(sorted(mechanism.items()))
-    return type(sql).__name__, sql if isinstance(sql, str) else "", str(dialect), repr(bounds), named
+    return *texts, repr(bounds), named

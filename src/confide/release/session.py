@@ -13,7 +13,14 @@ from confide.policy import Policy
 from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.release.answer import Answer
-from confide.release.arguments import confidence_level, exact_bounds, exact_epsilon, exact_split
+from confide.release.arguments import (
+    confidence_level,
+    exact_bounds,
+    exact_epsilon,
+    exact_split,
+    mechanism_names,
+    plain_text,
+)
 from confide.release.asking import answer_question, plan_question
 from confide.release.cost import BudgetState, budget_state
 from confide.release.holdings import Holdings
@@ -81,11 +88,11 @@ class Session:
         """
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
-        question = self._questions.read(self._holdings, sql, bounds, dialect, mechanism)
-        shares = exact_split(split)
+        limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
+        sql, dialect = plain_text(sql), plain_text(dialect)
+        question = self._questions.read(self._holdings, sql, limits, dialect, options)
         if isinstance(question, Conjunction):
-            limits = exact_bounds(bounds)
-            return plan_join(self._holdings, question, epsilon, within, confidence, mechanism, shares, limits)
+            return plan_join(self._holdings, question, epsilon, within, confidence, options, shares, limits)
         level = confidence_level(confidence)
         return plan_question(self._holdings, question, epsilon, within, level, shares, rows)
 
@@ -108,11 +115,12 @@ class Session:
         dialect: str = "duckdb",
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
-        question = self._questions.read(self._holdings, sql, bounds, dialect, mechanism)
-        shares = exact_split(split)
+        # Read once, into types of Python's own: what is charged and what is measured come of the same numbers.
+        limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
+        sql, dialect = plain_text(sql), plain_text(dialect)
+        question = self._questions.read(self._holdings, sql, limits, dialect, options)
         if isinstance(question, Conjunction):
-            limits = exact_bounds(bounds)
-            request = request_join(self._holdings, question, epsilon, confidence, mechanism, shares, limits)
+            request = request_join(self._holdings, question, epsilon, confidence, options, shares, limits)
             return answer_join(self._holdings, request, sql)
         level = confidence_level(confidence)
         return answer_question(self._holdings, question, sql, exact_epsilon(epsilon), level, shares)
@@ -124,11 +132,11 @@ class Session:
         return open_view(
             self.policy,
             self._questions.views,
-            name,
-            sql,
+            plain_text(name),
+            plain_text(sql),
             at_most,
-            dialect,
-            lambda text: self._questions.read(self._holdings, text, None, dialect, "auto"),
+            plain_text(dialect),
+            lambda text: self._questions.read(self._holdings, text, {}, plain_text(dialect), "auto"),
         )
 
     def graph(
@@ -300,7 +308,10 @@ class Session:
     def _binder(
         self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None
     ) -> Callable[[str, str], Question]:
-        return lambda text, mechanism: self._questions.read_bounded(self._holdings, text, bounds, dialect, mechanism)
+        limits = exact_bounds(bounds)
+        return lambda text, mechanism: self._questions.read_bounded(
+            self._holdings, plain_text(text), limits, plain_text(dialect), mechanism_names(mechanism)
+        )
 
     def close(self) -> None:
         self._holdings.engine.close()

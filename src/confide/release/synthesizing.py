@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.host.fork import inherited
 from confide.policy import Policy, Table
-from confide.privacy.amount import show
+from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Currency
 from confide.privacy.loss import PrivacyLoss
 from confide.query import bind
@@ -214,8 +214,8 @@ def table_of(policy: Policy, name: str | None) -> Table:
     """The private table that is meant: the one named, or the only one."""
     private = {table.name: table for table in policy.private_tables}
     if name is not None:
-        if name not in private:
-            raise ParameterError(f"there is no private table {name!r}; there are {', '.join(private)}")
+        if not isinstance(name, str) or name not in private:
+            raise ParameterError(f"there is no private table {shown_value(name)}; there are {', '.join(private)}")
         return private[name]
     if len(private) != 1:
         raise ParameterError(f"say which table to synthesize: table={' or table='.join(map(repr, private))}")

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from confide.errors import ParameterError
 from confide.policy import Contribution, Policy
+from confide.privacy.amount import shown_value, whole_number
 from confide.query.conjunction import Conjunction
 from confide.query.question import Question
 from confide.query.view import View, declare_view
+from confide.release.arguments import by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,13 @@ def open_view(
     return DeclaredView(name, view.columns, stability, question.unit)
 
 
-def _bounds(at_most: Mapping[str, int] | None) -> Contribution | None:
+def _bounds(at_most: object) -> Contribution | None:
     if at_most is None:
         return None
-    unknown = sorted(set(at_most) - {"rows", "groups"})
-    numbers = [at_most.get("rows"), at_most.get("groups", 1)]
-    if unknown or any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**9 for n in numbers):
-        raise ParameterError(f"at_most={dict(at_most)!r} is not like {{'rows': 20, 'groups': 5}}")
-    rows, groups = (int(number) for number in numbers if number is not None)
+    given = {"groups": 1} | by_name(at_most, "at_most", "{'rows': 20, 'groups': 5}")
+    rows, groups = whole_number(given.pop("rows", None)), whole_number(given.pop("groups"))
+    if given or rows is None or groups is None or not 1 <= rows <= 10**9 or not 1 <= groups <= 10**9:
+        raise ParameterError(f"at_most={shown_value(at_most)} is not like {{'rows': 20, 'groups': 5}}")
     if groups > rows:
-        raise ParameterError(f"at_most={dict(at_most)!r}: {rows} rows cannot fall into {groups} groups")
+        raise ParameterError(f"at_most={shown_value(at_most)}: {rows} rows cannot fall into {groups} groups")
     return Contribution(rows, groups)
