@@ -221,3 +221,39 @@ def test_a_history_is_padded_with_a_number_that_ends(session: confide.Session) -
 def test_what_cannot_be_shown_is_named_by_its_type() -> None:
     assert shown_value(Loud()) == "a Loud"
     assert shown_value([10**5000]) == "a list"
+
+
+def test_whoever_tells_how_far_it_is_can_be_called(session: confide.Session) -> None:
+    for progress in (True, "print", 5):
+        with pytest.raises(ParameterError, match="progress"):
+            session.microdata(["age"], epsilon=1, table="person", progress=progress)  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match="progress"):
+            session.synthesize(confide.marginals(k=1), 50, table="person", columns=["age"], progress=progress)  # type: ignore[arg-type]
+    assert spent(session) == PureDP(Fraction(0))
+
+
+HUGE = "1e99999999"
+
+
+def test_numbers_are_refused_by_their_length_before_they_are_built(session: confide.Session) -> None:
+    sql, twin = "SELECT COUNT(*) AS n FROM person", {"person": DATA["person"]}
+    calls: list[Callable[[Any], object]] = [
+        lambda odd: session.plan_trust(sql, twin, within=5, gap=odd),
+        lambda odd: session.plan_synthesize(
+            confide.marginals(k=1), 50, table="person", columns=["age"], bins={"age": odd}
+        ),
+        lambda odd: session.plan_microdata(["age"], 50, table="person", rows=odd),
+    ]
+    for call in calls:
+        for odd in (HUGE, 10**400, 10**5000, True, Loud()):
+            with pytest.raises(ParameterError):
+                call(odd)
+
+
+def test_columns_and_bins_of_a_synthesis_are_named(session: confide.Session) -> None:
+    for odd in (5, {1: 2}, {"ages": 5}, [["age"]], "age", [Loud()], Loud()):
+        with pytest.raises(ParameterError):
+            session.plan_synthesize(confide.marginals(k=1), 50, table="person", columns=odd)  # type: ignore[arg-type]
+    for odd in (5, {1: 2}, {"ages": 5}, ["age"], "age", Loud()):
+        with pytest.raises(ParameterError):
+            session.plan_synthesize(confide.marginals(k=1), 50, table="person", columns=["age"], bins=odd)  # type: ignore[arg-type]

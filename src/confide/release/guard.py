@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from confide.errors import ConfideError, EngineError, tell_custodian
+from confide.errors import ConfideError, EngineError, ParameterError, tell_custodian
 from confide.ledger import LONGEST_ANSWER
 
 Given = ParamSpec("Given")
@@ -80,12 +80,15 @@ class CallersError(Exception):
         self.error = error
 
 
-def callers(function: Callable[Given, None]) -> Callable[Given, None]:
-    """A function that the caller gave us, to tell how far we are."""
+def callers(function: Callable[Given, None] | None) -> Callable[Given, None]:
+    """A function that the caller gave us, or did not, to tell how far we are."""
+    if function is not None and not callable(function):
+        raise ParameterError(f"progress is a {type(function).__name__}; give a function that is told how far it is")
 
     def call(*given: Given.args, **named: Given.kwargs) -> None:
         try:
-            function(*given, **named)
+            if function is not None:
+                function(*given, **named)
         except Exception as error:
             raise CallersError(error) from None
 

@@ -18,6 +18,8 @@ from confide.fit import METHODS, TOTAL, Fit, Measured, Method, Problem, error, f
 from confide.fit import Marginal as MarginalGroup
 from confide.fit.fitted import require_consistent
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace
+from confide.policy.column import ROWS_LIMIT
+from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
@@ -222,11 +224,14 @@ class MicrodataRequest:
 
 def plan_microdata(holdings: Holdings, request: MicrodataRequest, epsilon: Fraction, rows: int | None) -> MicrodataPlan:
     """The forecast of a release. Free: nothing private is read."""
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-        raise ParameterError(f"rows={rows!r} is not a number of rows; write a whole number above 0")
+    known = None if rows is None else whole_number(rows)
+    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
+        raise ParameterError(
+            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
+        )
     design, _, _, weights = _checked(holdings, request)
     noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
-    return plan_design(holdings, design, noise, epsilon, request.confidence, rows)
+    return plan_design(holdings, design, noise, epsilon, request.confidence, known)
 
 
 def make_microdata(
@@ -236,7 +241,7 @@ def make_microdata(
     design, stages, method, weights = _checked(holdings, request)
     shares = "even" if weights is None else repr([str(weight) for weight in weights])
     key = holdings.key("microdata", design.fingerprint, str(epsilon), shares)
-    step = callers(progress or (lambda *_: None))
+    step = callers(progress)
     steps = len(design.marginals) + 1
 
     def prepare() -> tuple[PrivacyLoss, Release]:
@@ -313,7 +318,7 @@ def method_of(name: object, stages: object) -> Method:
     if name == "auto":
         return "sequential" if stages is not None else "adaptive"
     if name not in METHODS:
-        raise ParameterError(f"there is no fit {name!r}; there are auto, {', '.join(METHODS)}")
+        raise ParameterError(f"there is no fit {shown_value(name)}; there are auto, {', '.join(METHODS)}")
     return cast(Method, name)
 
 

@@ -123,7 +123,7 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "
             f"this would cost ε = {show(design.epsilon)}; {budget_state(holdings.ledger, holdings.analyst)}. "
             "Nothing was charged."
         )
-    budget = holdings.ledger.budget
+    budget, step = holdings.ledger.budget, callers(tell)
 
     def so_far() -> str:
         paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(design.epsilon)} was spent"
@@ -131,7 +131,7 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "
 
     try:
         found = settled(
-            lambda: rap.run(curator, design.workload, design.strategy, callers(tell) if tell else None),
+            lambda: rap.run(curator, design.workload, design.strategy, step),
             lambda: curator.paid,
         )
     except KeyboardInterrupt as stopped:

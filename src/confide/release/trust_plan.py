@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, Final
 
 from confide.errors import ParameterError
-from confide.privacy.amount import parse_amount
+from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.release.cost import BudgetState, Cost
 from confide.release.holdings import Holdings
 from confide.release.rendering import number
@@ -19,6 +19,7 @@ from confide.trust.effectiveness import error_at, needed_epsilon, worst_error
 from confide.trust.target import Target
 
 _POINTS: Final = 161
+_FARTHEST: Final = 2**126  # no sum is as large as this
 _REACH: Final = 3  # the plot shows private answers up to three times τ from the synthetic one
 _SHOWN: Final = (Fraction(0), Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3))
 
@@ -215,17 +216,17 @@ def _plan(
 
 def _gap(gap: object) -> Fraction:
     try:
-        exact = Fraction(str(gap))
-    except (ValueError, ZeroDivisionError):
+        exact = exact_number(gap, "gap")
+    except ParameterError:
         exact = Fraction(-1)
-    if isinstance(gap, bool) or exact < 0:
-        raise ParameterError(f"gap={gap!r} is not a distance; write a number from 0 on, such as 30")
+    if not 0 <= exact <= _FARTHEST:
+        raise ParameterError(f"gap={shown_value(gap)} is not a distance; write a number from 0 on, such as 30")
     return exact
 
 
 def _error(error: object) -> float:
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < 0.5:
         raise ParameterError(
-            f"error={error!r} is not a probability of error; write one between 0 and 0.5, such as 0.05"
+            f"error={shown_value(error)} is not a probability of error; write one between 0 and 0.5, such as 0.05"
         )
     return float(error)

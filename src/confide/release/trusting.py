@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.tally import Tally
-from confide.privacy.amount import parse_amount
+from confide.privacy.amount import parse_amount, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss, PureDP
@@ -87,9 +87,13 @@ def prepare_request(
     """Everything that is told from the texts, the policy and the synthetic data: free, and wrong input ends here."""
     distance, texts = Within.parse(within), _texts(sql)
     if not isinstance(mechanism, str):
-        raise ParameterError(f"mechanism={mechanism!r} is not the name of a decider; write for example 'auto'")
+        raise ParameterError(
+            f"mechanism={shown_value(mechanism)} is not the name of a decider; write for example 'auto'"
+        )
     if prefer not in ("balanced", "cautious"):
-        raise ParameterError(f"prefer={prefer!r} is unknown; write 'balanced', or 'cautious' to bound a wrong yes")
+        raise ParameterError(
+            f"prefer={shown_value(prefer)} is unknown; write 'balanced', or 'cautious' to bound a wrong yes"
+        )
     questions = tuple(asked(text, _binder(bind, text)) for text in texts)
     if sum(_group_count(question) for question in questions) > MOST_VERDICTS:
         raise ParameterError(f"that is more than {MOST_VERDICTS:,} verdicts at once; ask with fewer keys")

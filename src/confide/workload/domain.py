@@ -16,6 +16,7 @@ from confide.errors import ParameterError
 from confide.policy import Category, Column, Date, Number, Table
 from confide.policy.column import EPOCH, show
 from confide.policy.spelling import nearest
+from confide.privacy.amount import exact_number, shown_value
 
 MOST_PLACES: Final = 4_096
 """A column with more places than this is binned, or left out."""
@@ -119,11 +120,16 @@ def domain_of(table: Table, columns: Sequence[str] | None = None, bins: Mapping[
     `bins` gives widths of bins, in the units of each column; otherwise the policy's `bins` hold, and ranged columns of
     few values are taken value by value.
     """
+    if bins is not None and not isinstance(bins, Mapping):
+        raise ParameterError(f"bins={shown_value(bins)} is not by column; write for example bins={{'age': 10}}")
+    if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):
+        raise ParameterError(f"columns={shown_value(columns)} is not a list of columns, such as ['age', 'sex']")
     widths = dict(bins or {})
     wanted = list(table.columns) if columns is None else list(columns)
     for name in (*wanted, *widths):
-        if name not in table.columns:
-            raise ParameterError(f"there is no column {name!r} in {table.name}; {_instead(str(name), table.columns)}")
+        if not isinstance(name, str) or name not in table.columns:
+            said = name if isinstance(name, str) else shown_value(name)
+            raise ParameterError(f"there is no column {said!r} in {table.name}; {_instead(said, table.columns)}")
     if len(set(wanted)) < len(wanted):
         raise ParameterError(f"columns names one twice: {', '.join(wanted)}")
     unused = [name for name in widths if name not in wanted]
@@ -171,12 +177,12 @@ def _binned(column: Number | Date, width: object) -> Binned | None:
 def _width(column: Column, width: object) -> Fraction:
     assert isinstance(column, Number | Date)
     try:
-        exact = Fraction(str(width))
-    except (ValueError, ZeroDivisionError):
+        exact = exact_number(width, "bins")
+    except ParameterError:
         exact = Fraction(0)
     if exact <= 0 or (exact / column.grain).denominator != 1:
         raise ParameterError(
-            f"bins[{column.name!r}] = {width!r} is not a positive multiple of the grain {show(column.grain)}"
+            f"bins[{column.name!r}] = {shown_value(width)} is not a positive multiple of the grain {show(column.grain)}"
         )
     return exact
 
