@@ -17,11 +17,12 @@ import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from confide.errors import LedgerBusy, LedgerError, LedgerFull
-from confide.ledger import SqliteLedger
+from confide.ledger import SqliteLedger, storage
 from confide.ledger.anchor import Anchor, read_mark
 from confide.ledger.durability import EXIT_CODE
 from confide.privacy.budget import Budget
@@ -164,6 +165,43 @@ def forbid_fsync() -> bool:
     if libc.prctl(no_new_privileges, 1, 0, 0, 0) != 0:
         return False
     return bool(libc.prctl(set_seccomp, filter_mode, filter_program, 0, 0) == 0)
+
+
+def test_signals_wait_for_the_end_of_a_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises in between left a transaction open, or a lock taken, for good."""
+    called: list[int] = []
+
+    def handler(number: int, frame: object) -> None:
+        called.append(number)
+        raise TimeoutError(number)
+
+    def interrupted(*given: Any) -> Any:
+        for number in (signal.SIGALRM, signal.SIGTERM):
+            signal.raise_signal(number)
+        assert called == []
+        return appended(*given)
+
+    appended = storage.append
+    before = {number: signal.signal(number, handler) for number in (signal.SIGALRM, signal.SIGTERM)}
+    try:
+        with SqliteLedger.create(tmp_path / "ledger", Budget.of(1), timeout=1) as ledger:
+            with monkeypatch.context() as patch:
+                patch.setattr(storage, "append", interrupted)
+                with pytest.raises(TimeoutError):
+                    ledger.charge(PART, "a question", "key")
+            assert sorted(called) == sorted(before)
+            assert all(signal.getsignal(number) is handler for number in before)
+            assert ledger.charge(PART, "a question", "key").sequence == 2
+            numbers: list[int] = []
+            thread = threading.Thread(
+                target=lambda: numbers.append(ledger.charge(PART, "a question", "another").sequence)
+            )
+            thread.start()
+            thread.join()
+            assert numbers == [3]
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 @pytest.mark.parametrize("lost", ["the log", "the anchor"])

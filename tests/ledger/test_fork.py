@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from confide.ledger import Ledger, SqliteLedger, inspection
+from confide.errors import LedgerError
+from confide.ledger import Ledger, SqliteLedger, inspection, storage
 from confide.ledger.soundness import walked
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
@@ -98,6 +99,52 @@ def test_a_child_keeps_its_log_when_its_parent_closes(tmp_path: Path) -> None:
     with SqliteLedger.open(path) as again:
         assert again.spent() == PureDP(3 * PART.epsilon)
         again.verify()
+
+
+def test_a_fork_in_the_middle_of_ones_own_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a signal handler may do: the child neither ends the parent's transaction nor disturbs it."""
+    path, appended = tmp_path / "ledger", storage.append
+    children: list[int] = []
+
+    def forking(*given: Any) -> Any:
+        position = appended(*given)
+        if given[2]["kind"] == "charge" and not children:
+            children.append(os.fork())
+        return position
+
+    ledger = SqliteLedger.create(path, Budget.of(1))
+    monkeypatch.setattr(storage, "append", forking)
+    try:
+        ledger.charge(PART, "a question", "key")
+    except LedgerError:
+        os._exit(0 if children == [0] else 1)
+    finally:
+        if children == [0]:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+    ledger.charge(PART, "a question", "another")
+    ledger.close()
+    with SqliteLedger.open(path) as again:
+        assert again.spent() == PureDP(2 * PART.epsilon)
+        again.verify()
+
+
+def test_a_charge_within_a_charge_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a signal handler may try: it gave back the lock of the one that it interrupted."""
+    appended = storage.append
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1)) as ledger:
+
+        def interrupted(*given: Any) -> Any:
+            monkeypatch.setattr(storage, "append", appended)
+            with pytest.raises(LedgerError, match=r"in the middle of a call of this thread.*Nothing was charged"):
+                ledger.charge(PART, "a question", "of the handler")
+            return appended(*given)
+
+        monkeypatch.setattr(storage, "append", interrupted)
+        ledger.charge(PART, "a question", "key")
+        ledger.charge(PART, "a question", "another")
+        assert ledger.spent() == PureDP(2 * PART.epsilon)
+        ledger.verify()
 
 
 def test_a_fork_waits_for_a_ledger_that_is_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

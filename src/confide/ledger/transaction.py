@@ -88,8 +88,15 @@ class Transactions(Holding[sqlite3.Connection]):
         the inherited connection is open, one that is opened here takes no lock of its own; when the parent then closes,
         it believes that nobody is left and removes the log, with what is charged here after that. Closing says nothing
         to the parent: its locks are its own, and they show that the child is not the last.
+
+        If the thread that forks is in the middle of a transaction itself, in a signal handler, then closing would roll
+        that back, and with it undo in shared memory what the parent may have committed meanwhile. So nothing more
+        is done on that connection, nor with the ledger in this process.
         """
-        if self._connection is not None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
+            self._closed = True
+        elif self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
         super().abandon()

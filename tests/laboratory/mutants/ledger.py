@@ -39,4 +39,6 @@ MUTANTS = (
     Mutant("a ledger is made beside the log of another", "ledger/place.py", "(self.path, self.anchor, self.log)", "(self.path, self.anchor)", "tests/ledger/test_opening.py::test_a_log_shows_that_there_was_a_ledger"),
     Mutant("a commit that was not replicated is told to nobody", "ledger/postgres_connection.py", "            \"client_min_messages\": \"warning\",", "           ", "tests/ledger/test_postgres_failures.py::test_a_standby_that_did_not_write_is_no_commit"),
     Mutant("a ledger is not bound to its database", "ledger/postgres_schema.py", "from '([0-9]+)/[0-9]+$') END", "from '(base)/[0-9]+') END", "tests/ledger/test_postgres_opening.py::test_a_copy_of_the_whole_database_must_be_vouched_for"),
+    Mutant("a time limit cuts a transaction", "ledger/interrupt.py", "    signal.SIGALRM,\n", "", "tests/ledger/test_failures.py::test_signals_wait_for_the_end_of_a_transaction"),
+    Mutant("a transaction may begin within another", "ledger/turn.py", "        if self._taken:\n", "        if False:\n", "tests/ledger/test_fork.py::test_a_charge_within_a_charge_is_refused"),
 )  # fmt: skip
