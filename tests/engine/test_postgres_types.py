@@ -177,6 +177,16 @@ def test_labels_with_a_cast_of_their_own_are_refused(postgres_server: PostgresSe
         opened(postgres_server, postgres_database, policy)
 
 
+@pytest.mark.audit
+def test_no_length_of_a_text_fails_a_question(postgres_server: PostgresServer, postgres_database: str) -> None:
+    policy = policy_of({"t": {"columns": {"x": {"range": [0, 100]}, "free": {"type": "text"}}}})
+    question = "SELECT SUM(x) AS x, COUNT(*) FILTER (WHERE free ILIKE 'A%') AS n FROM t"
+    postgres_server.run("CREATE TABLE t (x text, free text); INSERT INTO t VALUES ('12', 'a')", postgres_database)
+    assert count(postgres_server, postgres_database, question, policy) == [[12], [1]]
+    postgres_server.run("INSERT INTO t SELECT s, s FROM repeat('1', 300000000) AS s", postgres_database)
+    assert count(postgres_server, postgres_database, question, policy) == [[12], [1]]
+
+
 def test_tables_are_found_on_the_search_path(postgres_server: PostgresServer, postgres_database: str) -> None:
     postgres_server.run(
         "CREATE SCHEMA first; CREATE SCHEMA second; CREATE TABLE public.t (k integer, x integer);"

@@ -26,7 +26,8 @@ SPARK = Translator("spark", {"t": "SELECT `x` AS `x` FROM v"})
         ("x NOT LIKE 'b'", "x NOT LIKE 'b' ESCAPE ''", "x NOT LIKE 'b'"),
         (
             "x NOT ILIKE 'B%'",
-            "LOWER(TRANSLATE(x, 'Σİ', 'σi') COLLATE \"und-x-icu\") COLLATE \"C\" NOT LIKE 'b%' ESCAPE ''",
+            "LOWER(TRANSLATE(CASE WHEN OCTET_LENGTH(x) <= 67108864 THEN x END, 'Σİ', 'σi') COLLATE \"und-x-icu\")"
+            " COLLATE \"C\" NOT LIKE 'b%' ESCAPE ''",
             "COLLATE(LOWER(COLLATE(TRANSLATE(x, 'Σİ', 'σi'), 'UNICODE')), 'UTF8_BINARY') NOT LIKE 'b%'",
         ),
         (
@@ -71,7 +72,7 @@ SPARK = Translator("spark", {"t": "SELECT `x` AS `x` FROM v"})
         ),
         (
             "REGEXP_FULL_MATCH(x, '[ ]*[0-9]{1,18}')",
-            "x ~ '(?p)^(?:[ ]*[0-9]{1,18})$'",
+            "CASE WHEN OCTET_LENGTH(x) <= 67108864 THEN x END ~ '(?p)^(?:[ ]*[0-9]{1,18})$'",
             "x RLIKE '(?d)\\\\A(?:[ ]*[0-9]{1,18})\\\\z'",
         ),
         ("'it''s \\ é'", "'it''s \\ é'", "'it\\'s \\\\ é'"),

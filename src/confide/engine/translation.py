@@ -37,6 +37,7 @@ _NEARLY_NOTHING: Final = "1e-290"
 _WIDE: Final = "DECIMAL(38, 0)"
 _HALF: Final = 31
 _MOST_ARGUMENTS: Final = 100
+_MOST_BYTES: Final = 1 << 26
 EPOCH: Final = "1970-01-01"
 
 
@@ -160,6 +161,12 @@ def _matched(before: str, after: str, like: Callable[[exp.Expr, exp.Expr], exp.E
     return rule
 
 
+def _no_longer(value: exp.Expr) -> exp.Expr:
+    """Patterns and lower case take four bytes for a letter, and raise where those are more than one gigabyte."""
+    short = exp.LTE(this=exp.func("OCTET_LENGTH", value.copy()), expression=exp.convert(_MOST_BYTES))
+    return exp.Case(ifs=[exp.If(this=short, true=value)])
+
+
 def _not_a_number(node: exp.Expr) -> exp.Expr:
     """NaN equals itself there, as in DuckDB."""
     return exp.EQ(this=node.this.copy(), expression=exp.cast(exp.Literal.string("NaN"), "DOUBLE", dialect="duckdb"))
@@ -194,14 +201,14 @@ def _doubled_like(node: exp.Expr) -> exp.Expr:
     return doubled
 
 
-def _lowered(collate: Callable[[exp.Expr, bool], exp.Expr], like: Rule) -> Rule:
+def _lowered(collate: Callable[[exp.Expr, bool], exp.Expr], like: Rule, given: Rule) -> Rule:
     """ILIKE is LIKE in lower case, letter by letter: elsewhere Σ may become another one, and İ two.
 
     Whose lower case it is must be said: columns are compared as bytes, and Java may have been started in any language.
     """
 
     def rule(node: exp.Expr) -> exp.Expr:
-        subject = exp.func("TRANSLATE", node.this.copy(), exp.Literal.string("Σİ"), exp.Literal.string("σi"))
+        subject = exp.func("TRANSLATE", given(node.this.copy()), exp.Literal.string("Σİ"), exp.Literal.string("σi"))
         told = collate(exp.Lower(this=collate(subject, True)), False)
         assert isinstance(node.expression, exp.Literal)
         pattern = exp.Literal.string(lowered(node.expression.this))
@@ -303,7 +310,9 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.TryCast: _guarded_cast,
     exp.Cast: _same,
     exp.Div: _careful_division,
-    exp.RegexpFullMatch: _matched("(?p)^", "$", lambda value, pattern: exp.RegexpLike(this=value, expression=pattern)),
+    exp.RegexpFullMatch: _matched(
+        "(?p)^", "$", lambda value, pattern: exp.RegexpLike(this=_no_longer(value), expression=pattern)
+    ),
     exp.IsNan: _not_a_number,
     exp.Not: _absent,
     exp.IntDiv: _whole_division,
@@ -311,7 +320,7 @@ _POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.Concat: _short_concat,
     exp.Subquery: _computed_once,
     exp.Like: _plain_like,
-    exp.ILike: _lowered(_postgres_collated, _plain_like),
+    exp.ILike: _lowered(_postgres_collated, _plain_like, _no_longer),
 }
 _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.DataType: _type(exp.DataType.build(_WIDE)),
@@ -324,7 +333,7 @@ _SPARK: Final[Mapping[type[exp.Expr], Rule]] = {
     exp.IntDiv: _same,
     exp.SHA2: _same,
     exp.Like: _doubled_like,
-    exp.ILike: _lowered(_spark_collated, _doubled_like),
+    exp.ILike: _lowered(_spark_collated, _doubled_like, _same),
     exp.Sum: _halved_sum,
     exp.Window: _ordered,
     exp.CTE: _unhinted,
