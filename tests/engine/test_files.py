@@ -256,6 +256,20 @@ def people(**changes: Any) -> pa.Table:
 WANTED = [3, 30 + 115, 175 + 250, 1, 2, 2, 2, 2]
 
 
+def test_a_long_text_does_not_change_how_the_lines_around_it_are_read(tmp_path: Path) -> None:
+    """A reader that begins in the middle of a file, of a text that looks like lines, would take them for such."""
+    columns = {"age": COLUMNS["age"], "note": COLUMNS["note"]}
+    lines = "7," + "z" * 97 + "\n"
+    before, after = lines * 79_965, lines * 10_000  # a piece of the file that is read at a time has 8 million bytes
+    odd = '"' + "7,ab\n" * 2_000 + '"'
+    found = []
+    for note in ("plain", odd):
+        (tmp_path / "p.csv").write_text(f"age,note\n{before}5,{note}\n{after}")
+        rules = policy(tmp_path, {"person": "p.csv"}, columns)
+        found.append(ask(rules, "SELECT COUNT(*) AS n, SUM(age) AS s, COUNT(note) AS t FROM person"))
+    assert found == [[89_966, 89_965 * 7 + 5, 89_966]] * 2
+
+
 def test_a_parquet_file_is_read_as_the_policy_says(tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "p.parquet")
     assert ask(policy(tmp_path, {"person": "p.parquet"}), ANSWERS) == WANTED

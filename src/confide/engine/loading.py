@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from confide.engine.csv_header import read_header
+from confide.engine.csv_header import Header, read_header
+from confide.engine.csv_quotes import quotes_are_closed
 from confide.engine.running import Rows, run
 from confide.engine.schema import Stored, read_alike, read_column, read_public_column
 from confide.engine.source import Attached, File, Frame, Source
@@ -114,10 +115,21 @@ class Loader:
         header = read_header(path, source.label, frozenset(table.columns))
         for label in table.columns:
             _spelled(label, dict.fromkeys(header.names, ""), source, table)
+        failed: SourceError | None = None
+        try:
+            return self._text_table(table, source, header, path)
+        except SourceError as error:
+            failed = error
+        # Threads that begin in the middle guess whether they stand inside of quotes, and a long text deceives them.
+        if not quotes_are_closed(path, header.delimiter):
+            raise failed
+        return self._text_table(table, source, header, path, parallel=False)
+
+    def _text_table(self, table: Table, source: File, header: Header, path: str, parallel: bool = True) -> None:
         fields = ", ".join(f"{text(label)}: 'VARCHAR'" for label in header.names)
         origin = (
             f"read_csv([{text(path)}], auto_detect = false, header = true, delim = {text(header.delimiter)}, "
-            f"quote = '\"', escape = '\"', columns = {{{fields}}})"
+            f"quote = '\"', escape = '\"', parallel = {'true' if parallel else 'false'}, columns = {{{fields}}})"
         )
         columns = {label: read_column(column, "VARCHAR", source.label) for label, column in table.columns.items()}
         if table.public:
