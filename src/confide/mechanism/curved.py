@@ -1,6 +1,7 @@
 """How much is left of rows that three or more entities share when none keeps more than τ: a concave program, certified.
 
-Each set of entities keeps a share z, from 0 to 1, of what its rows count for, u; what it keeps counts for u·g(z), with
+Each set of entities keeps a share z, from 0 to 1, of what its rows count for, u (or of τ, if that is less); what it
+keeps counts for u·g(z), with
 
     g(z) = (1 + B)z - Bz^(5/4),    g(0) = 0,    g(1) = 1,    z <= g(z) <= (1 + B)z,
 

@@ -102,9 +102,14 @@ class Packing:
         kinds = np.arange(len(contributions)) if self.kinds is None else self.kinds
         _, examples, places, sizes = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
         of = np.append(places, -1)
-        sets, weights = _merged(np.sort(of[_distinct(self.entities)], axis=1), self.weights, len(sizes))
+        members = np.sort(of[_distinct(self.entities)], axis=1)
+        merged = sets, weights = _merged(members, self.weights, len(sizes))
         heaviest, prices = contributions[examples], np.full(len(sizes), np.nan)
+        largest = int(self.weights.max())
         for most in falling:
+            # What a set could never use beyond τ is cut, as for pairs: Newton's method may not end where weights are
+            # very uneven. Before sets are merged, so that the cut of one does not depend on who else is there.
+            sets, weights = merged if largest <= most else _merged(members, np.minimum(self.weights, most), len(sizes))
             binding = np.append(heaviest > most, False)
             touched = binding[sets].any(axis=1)
             fixed = limbs.total(weights[~touched])
