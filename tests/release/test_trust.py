@@ -122,14 +122,19 @@ def _same(one: Seen, two: Seen) -> bool:
     return bool(np.array_equal(one.counts, two.counts) and np.array_equal(one.sums, two.sums))  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("stored", [pl.Int64, pl.Float64, pl.String])
 @pytest.mark.parametrize("reading", READINGS, ids=repr)
-def test_statements_read_what_a_tally_would_give(reading: Any) -> None:
-    """Cells, buckets and tallies agree; NULLs count nowhere, and values are those that the policy sees."""
+def test_statements_read_what_a_tally_would_give(reading: Any, stored: Any) -> None:
+    """Cells, buckets and tallies agree; NULLs count nowhere, and values are those that the policy sees.
+
+    Texts are brought to the policy's grid when they are opened: what is cut closer must be cut all the same.
+    """
     data = frames(400)
     data["person"] = data["person"].with_columns(
         income=pl.when(pl.col("age") < 10).then(None).otherwise(pl.col("income"))
     )
-    _, ask, evaluate = _session_of(policy(), data)
+    asked_of = {**data, "person": data["person"].with_columns(pl.col("income").cast(stored))}
+    _, ask, evaluate = _session_of(policy(), asked_of)
     question = ask("SELECT SUM(income) FROM person WHERE sex = 'F'")
     whole = fetch([Wanted(question, (Values(),))], evaluate)[0][0]
     assert isinstance(whole, Tally)

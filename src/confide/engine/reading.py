@@ -23,7 +23,7 @@ def number_index(column: Number, value: str, storage: Storage) -> str:
     if storage.kind == "nothing":
         return "NULL::BIGINT"
     if storage.kind == "index":
-        return value
+        return _within(column, value, storage)
     if storage.kind in ("integer", "wide integer", "decimal"):
         exact = _exact_index(column, value, storage)
         if exact is not None:
@@ -44,6 +44,12 @@ def date_index(column: Date, value: str, storage: Storage) -> str:
             (f"{day} > {last}", integer(column.high_index)),
         ]
     )
+
+
+def _within(column: Number, value: str, storage: Storage) -> str:
+    """A stored index, cut where a question reads the column in a narrower range than the policy's."""
+    low, high = column.low_index, column.high_index
+    return value if low <= storage.low and storage.high <= high else clamped(value, low, high)
 
 
 def _exact_index(column: Number, value: str, storage: Storage) -> str | None:

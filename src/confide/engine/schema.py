@@ -81,7 +81,7 @@ def read_alike(column: Column, parts: Sequence[Stored]) -> tuple[Stored, ...]:
     match column:
         case Number() | Unbounded():
             ranged = column if isinstance(column, Number) else _widest(column)
-            return tuple(Stored(number_index(ranged, part.sql, part.storage), Storage("index")) for part in parts)
+            return tuple(Stored(number_index(ranged, part.sql, part.storage), _index(ranged)) for part in parts)
         case Date():
             return tuple(Stored(f"TRY_CAST({part.sql} AS DATE)", Storage("date")) for part in parts)
         case Category() if column.kind is int:
@@ -144,8 +144,12 @@ def _number(column: Number | Unbounded, raw: str, stored: str, storage: Storage)
                     (any_number(raw), Storage("float")),
                 )
             ]
-            return Stored(case(branches), Storage("index"))
+            return Stored(case(branches), _index(ranged))
     return Stored(raw, storage)
+
+
+def _index(column: Number) -> Storage:
+    return Storage("index", low=column.low_index, high=column.high_index)
 
 
 def _widest(column: Unbounded) -> Number:

@@ -26,12 +26,14 @@ _OTHERS: dict[str, Kind] = {
 @dataclass(frozen=True, slots=True)
 class Storage:
     """The kind of a stored column; `exact` if it is the plain type of its kind, which needs no cast; digits of a
-    decimal, or of a second."""
+    decimal, or of a second; the least and the largest index that there may be."""
 
     kind: Kind
     exact: bool = True
     width: int = 0
     scale: int = 0
+    low: int = 0
+    high: int = 0
 
 
 def storage_of(stored: str) -> Storage:
