@@ -21,7 +21,7 @@ from confide.release.curator import LedgerCurator
 from confide.release.holdings import Holdings
 from confide.release.synthesizing import SynthesisRequest, _design
 from confide.synthesis.curator import Model, Picked
-from confide.synthesis.relaxed import uniform_table
+from confide.synthesis.relaxed import RelaxedTable, uniform_table
 from tests.conformance.audit import audit
 
 TINY = from_quanta(1)
@@ -123,3 +123,15 @@ def test_a_large_epsilon_finds_the_worst_queries() -> None:
     assert picked.cells[0] in (1, 2)
     asked = steps.curator(2).ask(Picked(np.zeros(3, np.int64), np.arange(3)), Fraction(1, 2))
     assert asked.counts.tolist() == [2, 1, 3]
+
+
+@pytest.mark.parametrize("total", [1.0, 1e13])
+@pytest.mark.parametrize("share", [0.5, 1e7, 1e25, np.inf, -np.inf, np.nan])
+def test_a_score_changes_by_one_row_whatever_the_model_is(share: float, total: float) -> None:
+    """A fit to counts that are all noise may say anything."""
+    model = Model(RelaxedTable((3,), np.array([[share, 0.5, 0.5]], dtype=np.float32)), total)
+    scores = []
+    for values in (["b"], ["b", "a"]):
+        steps = Steps(values, "private", PureDP(Fraction(1)), 0)
+        scores.append(steps.curator(1)._largest(steps.exact, model, (0,)))
+    assert abs(scores[1] - scores[0]) <= 1

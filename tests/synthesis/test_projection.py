@@ -168,3 +168,17 @@ def test_the_number_of_rows_is_the_precise_average_of_all_marginals() -> None:
     assert total_of(measured(0.001), None) == pytest.approx(4_000, abs=0.1)
     assert total_of(measured(0.001), 17) == 17
     assert total_of((), None) == 1
+
+
+@pytest.mark.parametrize("deviation", [10.0, 1e9, 1e12])
+def test_tables_are_on_the_simplex_however_large_the_noise_is(deviation: float) -> None:
+    """A total is at least 1 row, and a noisy count may be any number of them."""
+    generator = np.random.default_rng(2)
+    parts = [
+        MeasuredMarginal((place,), generator.normal(0, deviation, size), deviation**2)
+        for place, size in enumerate((4, 3))
+    ]
+    fit = project((4, 3), tuple(parts), 1.0, 5, 0, most_steps=20)
+    for place in range(2):
+        np.testing.assert_allclose(fit.table.column(place).sum(axis=1), 1, atol=1e-5)
+        assert fit.table.column(place).min() >= 0

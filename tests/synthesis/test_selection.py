@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from confide.mechanism import TestRandomness
 from confide.mechanism.exponential import Exponential
 from confide.privacy.loss import ZCDP, PureDP
-from confide.synthesis.selection import LargestError, Scores, TopErrors, selection_epsilon
+from confide.synthesis.selection import DENSE, LargestError, Scores, TopErrors, _histogram, selection_epsilon
 from tests.conformance.audit import audit
 
 Integers = NDArray[np.int64]
@@ -163,3 +163,16 @@ def test_scores_change_by_no_more_than_a_units_rows() -> None:
             assert np.abs(before - after).max() <= 1
             assert abs(int(before.max()) - int(after.max())) <= 1
     assert math.isfinite(float(before.max()))
+
+
+def test_scores_of_any_size_are_counted_and_found() -> None:
+    """As many as there are, not as many as they are large."""
+    values = [2**61, 3, 2**61, 2**40, 3, DENSE, DENSE - 1, 2**61 - 1]
+    found, sizes = _histogram(in_runs(values), np.array([1]))
+    assert dict(zip(found.tolist(), sizes.tolist(), strict=True)) == {
+        3: 1, DENSE - 1: 1, DENSE: 1, 2**40: 1, 2**61 - 1: 1, 2**61: 2,
+    }  # fmt: skip
+    chosen = TopErrors(Fraction(10), 1).choose(in_runs(values), NONE, 3, TestRandomness(1))
+    assert sorted(chosen.tolist()) == [0, 2, 7]
+    every = TopErrors(Fraction(1, 10**12), 1).choose(in_runs(values), NONE, 20, TestRandomness(1))
+    assert sorted(every.tolist()) == list(range(8))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from io import BytesIO
 from math import prod
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import LargestError, TopErrors, selection_epsilon
 from confide.workload import BoundWorkload, ExactTables, threshold_blocks
+
+MOST_COUNTED: Final = 2.0**62
+"""No count of a model is taken for larger."""
 
 Values = Callable[[Charge], NDArray[np.int64]]
 
@@ -221,8 +225,11 @@ def _variance(mechanism: Additive) -> float:
 
 
 def _rounded(shares: NDArray[np.float32], total: float) -> NDArray[np.int64]:
-    """The model's counts, as integers: a score is then an integer, and changes by whole rows."""
-    return np.rint(shares.astype(np.float64) * total).astype(np.int64)
+    """The model's counts, as integers: a score is then an integer, and changes by whole rows.
+
+    Whatever the model says, also where it is no number: beyond 64 bits a score would change by all of them.
+    """
+    return np.rint(np.fmin(np.fmax(shares.astype(np.float64) * total, 0.0), MOST_COUNTED)).astype(np.int64)
 
 
 def _pairs(picked: Picked) -> list[tuple[int, int]]:

@@ -249,7 +249,9 @@ def _beginning(
     for part in measured:
         if isinstance(part, MeasuredMarginal) and len(part.columns) == 1:
             own = slice(layout.offsets[part.columns[0]], layout.offsets[part.columns[0] + 1])
-            centre[own] = part.counts / total
+            # A projection onto the simplex sees differences alone, and none of more than 1. Shares that are all noise
+            # are so large that single precision would not see them either.
+            centre[own] = np.maximum((part.counts - part.counts.max()) / total, -1.0)
     members = members_of(layout)
     smooth = np.asarray(sparsemax(padded(layout, centre[None].astype(np.float32)), members))
     scatter = 0.3 * np.sqrt(np.maximum(smooth, 1e-3)) * generator.normal(size=(rows, layout.width))

@@ -21,6 +21,9 @@ Integers = NDArray[np.int64]
 Scores = Callable[[], Iterable[tuple[int, Integers]]]
 """Every time it is called: all scores, in runs; each with the number of its first query."""
 
+DENSE: Final = 2**22
+"""Scores below this are counted in a table of their own."""
+
 _GRID: Final = 10**30
 
 
@@ -68,16 +71,13 @@ class TopErrors:
 
     def choose(self, scores: Scores, taken: Integers, count: int, randomness: Randomness) -> Integers:
         """The numbers of `count` queries, none of them in `taken`; fewer if there are not so many."""
-        sizes = _histogram(scores, taken)
+        values, left = _histogram(scores, taken)
         wanted: dict[int, list[int]] = {}
         mechanism = Exponential(self.epsilon, 2 * self.sensitivity)
-        left = sizes.copy()
-        for _ in range(min(count, int(sizes.sum()))):
-            values = np.flatnonzero(left)
-            segment, place = mechanism.select(-values, left[values], randomness)
-            score = int(values[segment[0]])
-            wanted.setdefault(score, []).append(int(place[0]))
-            left[score] -= 1
+        for _ in range(min(count, int(left.sum()))):
+            segment, place = mechanism.select(-values, left, randomness)
+            wanted.setdefault(int(values[segment[0]]), []).append(int(place[0]))
+            left[segment[0]] -= 1
         return _located(scores, taken, {score: _ranks(places) for score, places in wanted.items()})
 
 
@@ -93,15 +93,26 @@ def _ranks(places: list[int]) -> list[int]:
     return ranks
 
 
-def _histogram(scores: Scores, taken: Integers) -> Integers:
-    """How many queries have each score, those taken left out."""
-    sizes = np.zeros(1, dtype=np.int64)
+def _histogram(scores: Scores, taken: Integers) -> tuple[Integers, Integers]:
+    """The distinct scores, and how many queries have each; those taken left out.
+
+    Small scores are counted one by one. Large ones are sorted: memory must not grow with how large a score is.
+    """
+    small, large, many = np.zeros((3, 0), dtype=np.int64)
     for start, run in scores():
-        counts = np.bincount(run[_free(taken, start, len(run))])
-        if len(counts) > len(sizes):
-            sizes = np.concatenate([sizes, np.zeros(len(counts) - len(sizes), dtype=np.int64)])
-        sizes[: len(counts)] += counts
-    return sizes
+        free = run[_free(taken, start, len(run))]
+        beyond = free >= DENSE
+        if beyond.any():
+            large, places = np.unique(np.concatenate([large, free[beyond]]), return_inverse=True)
+            weights = np.concatenate([many, np.ones(len(places) - len(many), dtype=np.int64)])
+            many = np.zeros(len(large), dtype=np.int64)
+            np.add.at(many, places, weights)
+            free = free[~beyond]
+        counts = np.bincount(free, minlength=len(small))
+        counts[: len(small)] += small
+        small = counts
+    values = np.flatnonzero(small)
+    return np.concatenate([values, large]), np.concatenate([small[values], many])
 
 
 def _located(scores: Scores, taken: Integers, wanted: dict[int, list[int]]) -> Integers:
@@ -110,12 +121,11 @@ def _located(scores: Scores, taken: Integers, wanted: dict[int, list[int]]) -> I
     if not wanted:
         return np.zeros(0, dtype=np.int64)
     seen = dict.fromkeys(wanted, 0)
-    listed = np.zeros(max(wanted) + 1, dtype=bool)
-    listed[list(wanted)] = True
+    listed = np.array(sorted(wanted))
     for start, run in scores():
-        inside = _free(taken, start, len(run)) & (run < len(listed))
+        inside = _free(taken, start, len(run)) & (run >= listed[0]) & (run <= listed[-1])
         places = np.flatnonzero(inside)
-        places = places[listed[run[places]]]
+        places = places[np.isin(run[places], listed)]
         own = run[places]
         for score in np.unique(own):
             here = places[own == score]
