@@ -304,6 +304,17 @@ def test_the_same_request_again_is_free_and_the_same(tmp_path: Path) -> None:
         assert session.budget.spent == pytest.approx(2.5)
 
 
+def test_distances_that_print_alike_are_two_requests(tmp_path: Path) -> None:
+    """An interval is open, so its ends may hang on the thirteenth digit."""
+    columns = {"x": {"range": [0, 30]}}
+    rules = {"confide": 1, "budget": {"epsilon": 300}, "unit": "row", "tables": {"t": {"columns": columns}}}
+    session = confide.testing.open(rules, {"t": pl.DataFrame({"x": [1] * 12})}, seed=1)
+    twin = pl.DataFrame({"x": [1] * 10})
+    found = [session.trust("SELECT COUNT(*) FROM t", twin, within, 100) for within in ("2", "2.0000000000001", 2)]
+    assert [bool(one) for one in found] == [False, True, False]
+    assert session.budget.spent == 200
+
+
 def test_nothing_is_paid_for_plans_and_refusals(people: Session) -> None:
     people.plan_trust("SELECT COUNT(*) FROM person", copy_of(), within="5%", epsilon=1)
     with pytest.raises(QueryError):

@@ -107,7 +107,7 @@ def trust(holdings: Holdings, request: Request, epsilon: object) -> Verdict | Ve
     """One bit for each group, at ε in all: queries share it, keys do not, as long as a unit is under one of them."""
     exact = parse_amount(epsilon, "epsilon")
     fingerprints = [question.question.fingerprint for question in request.questions]
-    parts = (*fingerprints, request.version, str(request.within), request.mechanism, request.prefer, str(exact))
+    parts = (*fingerprints, request.version, repr(request.within), request.mechanism, request.prefer, str(exact))
     key = holdings.key("trust", *parts)
     purpose = "trust: " + "; ".join(question.sql.strip() for question in request.questions)
 
