@@ -198,6 +198,41 @@ def test_a_reader_that_stops_reading_is_no_error(run: Run, policy: Path, argumen
     assert said == ""
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_not_written_to(policy: Path, closed: str) -> None:
+    """The descriptor that is free would be the next file's, and what was paid for would end as a fault."""
+    question = [command_path(), "sql", str(policy), COUNT, "--epsilon", "0.1"]
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {closed}', "bash", *question],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    again = subprocess.run(
+        ["bash", "-c", '"$@" - <&-', "bash", *question[:3], *question[4:]],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        check=False,
+    )
+    assert again.returncode == 1
+    assert "the query is empty" in again.stderr
+
+
+@pytest.mark.parametrize("sql", [COUNT, "SELECT *"])
+def test_a_full_disk_behind_the_output_is_a_refusal(policy: Path, sql: str) -> None:
+    question = [command_path(), "sql", str(policy), sql, "--epsilon", "0.1", "--json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            question, stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment(), check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("refused: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_terminal_that_cannot_show_greek_gets_words_all_the_same(process: Process, policy: Path) -> None:
     done = process("sql", policy, COUNT, "-e", "0.5", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0

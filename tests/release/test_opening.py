@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import confide
-from confide.errors import BudgetError, LedgerError, LedgerMissing, ParameterError
+from confide.errors import BudgetError, LedgerError, LedgerMissing, ParameterError, SourceError
 from confide.policy import Policy
 from tests.servers import PostgresServer
 
@@ -156,3 +156,23 @@ def test_a_schema_is_never_made_by_opening(
     for create in (False, True):
         with pytest.raises(LedgerMissing, match="shows that it existed"):
             confide.open(policy, create=create)
+
+
+@pytest.mark.parametrize("odd", [5, b"people.ledger", ["people.ledger"], "~nobody-of-this-name/people.ledger", "~\x00"])
+def test_a_ledger_is_given_by_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError, match="ledger"):
+        confide.open(rules(), {"t": FRAME}, ledger=odd, create=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("odd", [5, b"people.yaml", ["people.yaml"], None])
+def test_a_policy_is_a_file_or_a_dict(odd: Any) -> None:
+    with pytest.raises(ParameterError, match="policy"):
+        confide.open(odd)
+
+
+@pytest.mark.parametrize("odd", [5, "t", FRAME, [FRAME]])
+def test_frames_are_given_by_table(tmp_path: Path, odd: Any) -> None:
+    with pytest.raises(SourceError, match="by table"):
+        confide.open(rules(), odd, ledger=tmp_path / "people.ledger", create=True)

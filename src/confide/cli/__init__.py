@@ -1,8 +1,10 @@
 """The terminal. This module is all that runs before the command line is read, so it stays small."""
 
 import json
+import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -40,6 +42,11 @@ def interrupted() -> bool:
 def _prepare() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _note)
+    # Whoever starts us with a stream closed does not want what goes there, and must not lose the rest.
+    sys.stdin, sys.stdout, sys.stderr = (
+        Path(os.devnull).open(mode) if stream is None else stream  # noqa: SIM115  for as long as we run
+        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+    )
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show ε gets a question mark, not a traceback.
         if hasattr(stream, "reconfigure"):

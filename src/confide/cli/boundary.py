@@ -7,6 +7,7 @@ data that are being opened, and CONFIDE_TRACEBACK is for the custodian, who may 
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
@@ -95,10 +96,17 @@ def report(error: ConfideError) -> dict[str, Any]:
 
 
 def _end(code: int, label: str, facts: dict[str, Any], as_json: bool) -> NoReturn:
-    if as_json:
-        show_json({"error": facts})
-    else:
-        say(facts["message"], label=label, errors=True)
+    try:
+        if as_json:
+            show_json({"error": facts})
+            sys.stdout.flush()
+        else:
+            say(facts["message"], label=label, errors=True)
+    except OSError:  # the disk behind the output is full, or nobody reads on
+        _drop_output()
+        if as_json:
+            with suppress(OSError):
+                say(facts["message"], label=label, errors=True)
     raise typer.Exit(code) from None
 
 

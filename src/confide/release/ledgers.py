@@ -32,7 +32,10 @@ def ledger_place(policy: Policy, ledger: LedgerPath, *, framed: bool = False) ->
     says that frames are given beside the policy.
     """
     if ledger is not None:
-        return _place(os.fspath(ledger), Path(), policy)
+        place = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
+        if not isinstance(place, str):
+            raise ParameterError(f"the ledger is given as a {type(ledger).__name__}; give a path or an address")
+        return _place(place, Path(), policy)
     if policy.ledger is not None:
         return _place(policy.ledger, policy.base, policy)
     if policy.path is not None and policy.source is not None and not framed:
@@ -93,7 +96,10 @@ def _place(place: str, base: Path, policy: Policy) -> LedgerPlace:
             f"the ledger {place.split('://', maxsplit=1)[0]}://... is of no known kind: a ledger is a file, or a "
             "schema on PostgreSQL (postgresql://user@host/database?schema=people)"
         )
-    return base / Path(place).expanduser()
+    try:
+        return base / Path(place).expanduser()
+    except (RuntimeError, ValueError):
+        raise ParameterError(f"the ledger {place!r} is no path, or in the folder of a user not known here") from None
 
 
 def _anchor_of(address: str, policy: Policy) -> Path:

@@ -56,4 +56,6 @@ def open_for_tests(policy: PolicyLike, data: Data = None, *, seed: int, analyst:
 
 
 def read_policy(policy: PolicyLike) -> Policy:
+    if not isinstance(policy, Policy | Mapping | str | os.PathLike):
+        raise ParameterError(f"a policy is a file, a dict or a Policy, not a {type(policy).__name__}")
     return policy if isinstance(policy, Policy) else load(policy)

@@ -35,6 +35,10 @@ def open_engine(policy: Policy, data: Data = None, *, lines: bool = False) -> En
     if isinstance(source, str) and "://" in source:
         scheme = source.split("://", maxsplit=1)[0]
         raise SourceError(f"the source {scheme} is not known; use files, frames, postgresql:// or spark")
+    if data is not None and not isinstance(data, Mapping):
+        raise SourceError(
+            f"data is a {type(data).__name__}; give frames by table, as in data={{'person': frame}}, or a Spark session"
+        )
     return DuckDBEngine(policy, data, lines=lines)
 
 
