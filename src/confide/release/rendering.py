@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 
 def printable(text: str) -> str:
-    """A key may come from the data: whatever would steer a terminal is spelled out."""
+    """A key may come from the data, a name from whoever asks: whatever would steer a terminal is spelled out."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
@@ -38,9 +38,9 @@ def answer_table(answer: "Answer") -> Any:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for column in answer.columns:
         if column in answer.keys:
-            table.add_column(column.name, justify="left")
+            table.add_column(printable(column.name), justify="left")
         else:
-            table.add_column(column.name, justify="right")
+            table.add_column(printable(column.name), justify="right")
             table.add_column(f"{answer.confidence:.4g} interval", justify="right", style="cyan")
     for row in range(min(len(answer), _MOST_ROWS)):
         cells: list[str] = []
@@ -71,7 +71,7 @@ def answer_lines(answer: "Answer") -> list[str]:
     lines += [f"{column.name}: {column.note}" for column in answer.values if column.note]
     if answer.test_noise:
         lines.append(_WATERMARK)
-    return lines
+    return [printable(line) for line in lines]
 
 
 def _unit(unit: str) -> str:
@@ -116,7 +116,7 @@ def plan_table(plan: "Plan") -> Any:
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for column in plan.columns:
-        table.add_row(column.name, number(column.half_width), column.mechanism, column.assumes)
+        table.add_row(printable(column.name), number(column.half_width), column.mechanism, column.assumes)
     return table
 
 
@@ -130,7 +130,7 @@ def plan_lines(plan: "Plan") -> list[str]:
     lines += plan.notes
     if not plan.affordable:
         lines.append(f"the budget does not hold this: {plan.budget}")
-    return lines
+    return [printable(line) for line in lines]
 
 
 def plan_text(plan: "Plan") -> str:
