@@ -1,5 +1,6 @@
 """Arguments of odd kinds: each is looked at once, or refused in words before anything is charged."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -230,6 +231,18 @@ def test_whoever_tells_how_far_it_is_can_be_called(session: confide.Session) -> 
         with pytest.raises(ParameterError, match="progress"):
             session.synthesize(confide.marginals(k=1), 50, table="person", columns=["age"], progress=progress)  # type: ignore[arg-type]
     assert spent(session) == PureDP(Fraction(0))
+
+
+@pytest.mark.parametrize("error", [ValueError, asyncio.CancelledError, KeyboardInterrupt, SystemExit])
+def test_a_call_that_its_caller_stops_can_be_made_again(session: confide.Session, error: type[BaseException]) -> None:
+    def progress(*_: object) -> None:
+        raise error
+
+    with pytest.raises(error) as stopped:
+        session.microdata(["age"], epsilon=50, table="person", progress=progress)
+    assert stopped.value.__context__ is None
+    assert session.microdata(["age"], epsilon=50, table="person").marginals == (("age",),)
+    assert spent(session) == PureDP(Fraction(50))
 
 
 HUGE = "1e99999999"

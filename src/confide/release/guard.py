@@ -76,7 +76,7 @@ def settled(work: Callable[[], Result], paid: Callable[[], bool] = lambda: True)
 class CallersError(Exception):
     """What a function that the caller gave us raised: it is theirs, and stops the call as Ctrl-C does."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
@@ -89,7 +89,9 @@ def callers(function: Callable[Given, None] | None) -> Callable[Given, None]:
         try:
             if function is not None:
                 function(*given, **named)
-        except Exception as error:
+        except _STOPS:
+            raise
+        except BaseException as error:  # a task that is cancelled is no Exception, and no failure of ours either
             raise CallersError(error) from None
 
     return call
