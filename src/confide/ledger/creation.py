@@ -1,5 +1,6 @@
 """Making a ledger: whole and durable under another name first, then put in its place, once."""
 
+import contextlib
 import errno
 import os
 import sqlite3
@@ -45,7 +46,8 @@ def create(place: Place, terms: Terms) -> bool:
         raise LedgerError(f"a ledger cannot be made at {place.path}: {reason}") from error
     finally:
         for leftover in (draft, beside, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
-            leftover.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what is wrong is told by the error that is under way
+                leftover.unlink()
     sync_path(place.anchor.parent)
     sync_path(place.path.parent)
     return True

@@ -1,6 +1,6 @@
 """Judging the rows of a ledger by its chain and its anchor: quickly when it is opened, wholly when it is verified."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -39,7 +39,7 @@ class Opened:
     """What a ledger says of itself when it is opened."""
 
     identity: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     terms: Terms
     position: Position
     anchored: bool
