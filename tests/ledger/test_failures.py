@@ -167,6 +167,34 @@ def forbid_fsync() -> bool:
     return bool(libc.prctl(set_seccomp, filter_mode, filter_program, 0, 0) == 0)
 
 
+def test_a_copy_within_the_process_costs_no_charge(tmp_path: Path) -> None:
+    """Closing the copied file drops the locks of the process; another one then removes the log, as if it were alone."""
+    path = tmp_path / "ledger"
+    another = """
+        import sys
+        from fractions import Fraction
+        from confide.ledger import SqliteLedger
+        from confide.privacy.loss import PureDP
+        with SqliteLedger.open(sys.argv[1]) as ledger:
+            ledger.charge(PureDP(Fraction(1, 1000)), "a question", sys.argv[2])
+    """
+
+    def elsewhere(key: str) -> None:
+        subprocess.run([sys.executable, "-c", textwrap.dedent(another), str(path), key], check=True)
+
+    ledger = SqliteLedger.create(path, Budget.of(1))
+    ledger.charge(PART, "a question", "key")
+    shutil.copy(path, tmp_path / "copy")
+    elsewhere("first")
+    with pytest.raises(LedgerError, match=r"start the program again.*It may have been charged"):
+        ledger.charge(PART, "a question", "lost")
+    with pytest.raises(LedgerError, match="was closed"):
+        ledger.charge(PART, "a question", "another")
+    elsewhere("second")
+    ledger.close()
+    elsewhere("third")
+
+
 def test_signals_wait_for_the_end_of_a_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a handler raises in between left a transaction open, or a lock taken, for good."""
     called: list[int] = []

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerFull
+from confide.host.fork import leave_open
 from confide.ledger import sqlite_file, storage
 from confide.ledger.anchor import Anchor, Mark
 from confide.ledger.booking import Position
@@ -31,6 +32,7 @@ class Transactions(Holding[sqlite3.Connection]):
         self._place = place
         self._identity = identity
         self._inode = place.inode()
+        self._index: tuple[int, int] | None = None
         self._commits = _COMMITS
         self._sent = False  # whether a commit is under way, or done
         super().__init__(place.name, timeout)
@@ -56,6 +58,8 @@ class Transactions(Holding[sqlite3.Connection]):
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
+                if self._place.index_inode() != self._index:
+                    raise self._left_behind(connection)
                 if mark is None or mark.sequence < before.sequence:
                     # Somebody died between the commit and the anchor, perhaps before the log was forced to disk.
                     sync_path(self._place.log)
@@ -140,7 +144,27 @@ class Transactions(Holding[sqlite3.Connection]):
             raise LedgerDamaged(f"the ledger {self._place.path} was replaced while it was in use: open it again")
         if self._anchor is None:
             self._anchor = Anchor(self._place.anchor)
-        return self._connection or self._keep(sqlite_file.connect(self._place.path)), self._anchor
+        if self._connection is not None:
+            return self._connection, self._anchor
+        connection = self._keep(sqlite_file.connect(self._place.path))
+        self._index = self._place.index_inode()
+        return connection, self._anchor
+
+    def _left_behind(self, connection: sqlite3.Connection) -> LedgerError:
+        """Somebody took themselves for the last user and removed the log with its index: a commit to it is on no disk.
+
+        Whoever copies the file of the ledger within this process makes the system drop the locks of the process, and
+        then the next to close it elsewhere finds nobody. What they folded into the ledger is whole. So this connection
+        is never closed: that would put what it believes in the place of what others have written since.
+        """
+        leave_open(connection)
+        if self._closing is not None:
+            self._closing.detach()
+        self._connection, self._closing, self._closed = None, None, True
+        return LedgerDamaged(
+            f"the log of the ledger {self._place.path} was removed while it was in use: start the program again. This "
+            "comes of copying the ledger within the program that uses it, or of removing its files"
+        )
 
     def _fold_log(self, connection: sqlite3.Connection) -> None:
         """Move a long log into the ledger, under the writers' lock. It is a matter of size only: failing is no loss.

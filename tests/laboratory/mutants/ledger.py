@@ -41,4 +41,5 @@ MUTANTS = (
     Mutant("a ledger is not bound to its database", "ledger/postgres_schema.py", "from '([0-9]+)/[0-9]+$') END", "from '(base)/[0-9]+') END", "tests/ledger/test_postgres_opening.py::test_a_copy_of_the_whole_database_must_be_vouched_for"),
     Mutant("a time limit cuts a transaction", "ledger/interrupt.py", "    signal.SIGALRM,\n", "", "tests/ledger/test_failures.py::test_signals_wait_for_the_end_of_a_transaction"),
     Mutant("a transaction may begin within another", "ledger/turn.py", "        if self._taken:\n", "        if False:\n", "tests/ledger/test_fork.py::test_a_charge_within_a_charge_is_refused"),
+    Mutant("a commit to a log that was removed is told", "ledger/transaction.py", "                if self._place.index_inode() != self._index:\n", "                if False:\n", "tests/ledger/test_failures.py::test_a_copy_within_the_process_costs_no_charge"),
 )  # fmt: skip
