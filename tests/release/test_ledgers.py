@@ -44,6 +44,16 @@ def test_other_addresses_are_refused_without_their_password(tmp_path: Path) -> N
     assert "s3cret" not in str(caught.value)
 
 
+def test_places_that_are_none(tmp_path: Path) -> None:
+    policy = write(tmp_path)
+    with pytest.raises(ParameterError, match="ledger is a path"):
+        ledger_place(policy, 5)  # type: ignore[arg-type]
+    with pytest.raises(LedgerError, match="home folder"):
+        ledger_place(policy, "~nobody-of-that-name/people.ledger")
+    with pytest.raises(LedgerError, match="cannot be made"):
+        books.create(policy, str(tmp_path / ("x" * 300)))
+
+
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="does not exist"):
         exists(tmp_path / "none" / "x.ledger")
