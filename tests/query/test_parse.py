@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from confide.errors import ParameterError, QueryError
 from confide.query import bind
+from confide.query.clause import check_parts
 from confide.query.parse import LONGEST, parse, shown
 from tests.query.samples import CATALOG, POLICIES
 
@@ -155,3 +156,11 @@ def test_an_expression_is_shown_shortened() -> None:
 def test_depth_is_measured_without_chains() -> None:
     chain = " AND ".join(["age > 3"] * 500)
     assert isinstance(parse(f"SELECT COUNT(*) FROM person WHERE {chain}"), exp.Select)
+
+
+def test_a_node_without_a_required_part_is_refused():
+    """Parsers leave parts out where they read on: an operator that stands before nothing."""
+    select = parse("SELECT SUM(ABS(age)) AS s FROM person")
+    next(select.find_all(exp.Abs)).set("this", None)
+    with pytest.raises(QueryError, match="lacks a part"):
+        check_parts(select)

@@ -15,7 +15,7 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
     kind: frozenset(names.split())
     for kinds, names in (
         ((exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop), "this"),
-        ((exp.Count,), "this expressions big_int"),
+        ((exp.Count,), "this big_int"),
         ((exp.CountIf, exp.Abs, exp.Neg, exp.Not, exp.Paren, exp.Boolean, exp.Where, exp.Having, exp.From), "this"),
         ((exp.Min, exp.Max), "this expressions"),
         ((exp.Filter, exp.Nullif, exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul), "this expression"),
@@ -69,6 +69,8 @@ def check_parts(root: exp.Expr) -> None:
         allowed = _PARTS.get(type(node))
         if allowed is None:
             continue
+        if any(node.args.get(name) is None for name, required in node.arg_types.items() if required):
+            raise QueryError(f"{shown(node)} lacks a part; write it out")
         for name, value in node.args.items():
             if value and name not in allowed:
                 raise QueryError(f"{name.strip('_').upper()} in {shown(node)} is not answered; leave it out")

@@ -39,10 +39,11 @@ def literal_number(node: exp.Expr) -> Fraction:
     if not isinstance(digits, exp.Literal) or digits.is_string or len(digits.name) > _MOST_DIGITS:
         raise QueryError(f"{shown(node)} is not a plain number of at most {_MOST_DIGITS} digits")
     try:
-        mantissa, _, exponent = digits.name.replace("_", "").lower().partition("e")
-        if abs(int(exponent or 0)) > _LARGEST_EXPONENT:
+        mantissa, sign, exponent = digits.name.replace("_", "").lower().partition("e")
+        power = int(exponent) if sign else 0
+        if abs(power) > _LARGEST_EXPONENT:
             raise QueryError(f"the number {digits.name} is too large or too small")
-        value = Fraction(mantissa) * Fraction(10) ** int(exponent) if exponent else Fraction(mantissa)
+        value = Fraction(mantissa) * Fraction(10) ** power
     except ValueError:
         raise QueryError(f"{shown(digits)} is not a number") from None
     return -value if negative else value

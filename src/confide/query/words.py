@@ -24,6 +24,7 @@ _FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
 _OPENING = (TokenType.L_PAREN, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.END)
 _BRACKETS = (TokenType.L_BRACKET, TokenType.L_BRACE)
+_SIGNS = (TokenType.PARAMETER, TokenType.EXCLAMATION)
 _STEPS = 2
 _MORE_STEPS = 2_000
 
@@ -51,6 +52,9 @@ def check_words(tokens: Sequence[Token]) -> None:
                 f"{token.text} is not answered: lists and structs have no place in a question; "
                 "name a column, or write several aggregates"
             )
+        elif kind in _SIGNS or (kind is TokenType.NOT and token.text == "!"):
+            # Parsers pass over some of them, and `!x = 1` is another condition in MySQL than NOT x = 1.
+            raise QueryError(f"{token.text} is not answered; write NOT for a negation, and constants as they are")
         elif kind is TokenType.DOT:
             # Counted while every second word is a dot: a.b.c.
             dots = dots + 1 if place > 1 and tokens[place - 2].token_type is TokenType.DOT else 1
