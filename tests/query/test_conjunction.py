@@ -1,8 +1,11 @@
 """Joins as questions: occurrences, owners, variables, and the sets that are left when some are taken away."""
 
+from itertools import product
+
 import pytest
 
 from confide.errors import QueryError
+from confide.policy import load
 from confide.query.conjunction import bind_conjunction, filters_of, private_tables
 from confide.query.hypergraph import hypergraph_of
 from confide.query.parse import parse
@@ -128,3 +131,18 @@ def test_how_many_private_tables_are_named():
 def test_refused(sql, words):
     with pytest.raises(QueryError, match=words):
         bound("row", sql)
+
+
+@pytest.mark.parametrize(("pairs", "answered"), [(50, True), (51, False)])
+def test_joins_compare_a_bounded_number_of_columns(pairs, answered):
+    """Of columns that are all equal, databases look at every three."""
+    names = [f"k{place}" for place in range(9)]
+    columns = {name: {"type": "id"} for name in names}
+    policy = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "row", "tables": {"t": {"columns": columns}}})
+    chosen = [f"a.{one} = b.{two}" for one, two in product(names, names)][:pairs]
+    sql = f"SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON {' AND '.join([*chosen, *chosen])}"
+    if answered:
+        assert len(bind_conjunction(sql, policy, CATALOG).pairs) == pairs
+    else:
+        with pytest.raises(QueryError, match="more than 50 pairs of columns"):
+            bind_conjunction(sql, policy, CATALOG)

@@ -43,7 +43,9 @@ def join_pairs(join: exp.Join, scope: Scope) -> tuple[Source, Pairs]:
         raise QueryError(f"{words} JOIN is not answered; write JOIN or LEFT JOIN with ON a.key = b.key")
     earlier = list(scope.sources)
     right = table_of(join.this, scope)
-    return right, _using(join, earlier, right, scope) if join.args.get("using") else _on(join, right, scope)
+    pairs = _using(join, earlier, right, scope) if join.args.get("using") else _on(join, right, scope)
+    scope.take_pairs(len(set(pairs)))
+    return right, pairs
 
 
 def _attach(pairs: Pairs, earlier: list[Source], right: Source, scope: Scope, unit: Field | None) -> Pairs:

@@ -21,6 +21,8 @@ from confide.query.spelling import nearest
 from confide.query.tree import Derived, Field, Reading, Span
 
 _MOST_TABLES = 16
+_MOST_PAIRS = 50
+"""Of columns that joins make equal; some databases look at every three columns of a class of equal ones."""
 
 Value = str | int | bool
 
@@ -87,6 +89,7 @@ class Scope:
         self.names = names if names is not None else count()
         self.room = room if room is not None else Room()
         self._places: dict[int, dict[Value, int]] = {}
+        self._pairs = 0
         self.sources: list[Source] = []
         self.merged: dict[str, Field] = {}
         """Columns of USING: one name for the equal columns of both sides."""
@@ -118,6 +121,12 @@ class Scope:
         if id(column) not in self._places:
             self._places[id(column)] = {value: place for place, value in enumerate(column.values)}
         return self._places[id(column)]
+
+    def take_pairs(self, pairs: int) -> None:
+        """Columns that one more join makes equal."""
+        self._pairs += pairs
+        if self._pairs > _MOST_PAIRS:
+            raise QueryError(f"the joins of the query compare more than {_MOST_PAIRS} pairs of columns; use fewer")
 
     def next_name(self) -> str:
         return f"s{next(self.names)}"
