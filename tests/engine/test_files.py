@@ -343,7 +343,14 @@ def test_text_that_is_not_utf8_is_found_before_anything_is_charged(tmp_path: Pat
     raw = pa.array([b"ok", b"\xff\xfe canary-77af", b"x"], pa.binary())
     broken = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
     pq.write_table(people(note=broken), tmp_path / "p.parquet")
-    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds text that is not UTF-8, or is damaged")
+    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds text that is not UTF-8")
+
+
+def test_a_moment_that_cannot_be_read_is_found_before_anything_is_charged(tmp_path: Path) -> None:
+    """Milliseconds reach further than the database does, whose reader raises on them."""
+    far = pa.array([0, 1, 253402300800000000]).cast(pa.timestamp("ms"))
+    pq.write_table(people(born=far), tmp_path / "p.parquet")
+    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds", "a moment beyond microseconds")
 
 
 def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:

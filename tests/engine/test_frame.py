@@ -131,6 +131,26 @@ def test_moments_of_every_type() -> None:
         assert ask(rules, frame, "SELECT COUNT(*) AS n FROM t WHERE x = DATE '2024-01-05'") == [1]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_moments_beyond_all_calendars_refuse_no_frame(unit: str) -> None:
+    rules = policy(day={"range": ["2020-01-01", "2024-12-31"]}, key={"type": "id"})
+    for odd in (0, 2**62, -(2**62)):
+        moments = pa.array([1_600_000_000, odd]).view(pa.timestamp(unit, "Asia/Tokyo"))
+        frame = {"day": moments, "key": moments}
+        assert ask(rules, frame, "SELECT COUNT(*) AS n, COUNT(key) AS k FROM t") == [2, 1 + (odd == 0)]
+
+
+def test_one_complex_number_changes_no_other() -> None:
+    """numpy makes complex numbers of all numbers of a column in which one is."""
+    rules = policy(x={"range": [0, 9]}, kids={"values": [1, 2]}, key={"type": "id"})
+    for odd in (3.0, 3 + 0j, 3 + 1j):
+        column = pd.Series([1, 2, 2, odd])
+        frame = pd.DataFrame({"x": column, "kids": column, "key": column})
+        assert ask(rules, frame, "SELECT SUM(x) AS s FROM t") == [8 if odd == 3 else 5]
+        assert ask(rules, frame, "SELECT kids, COUNT(*) AS n FROM t GROUP BY kids") == [1, 2]
+        assert ask(rules, frame, "SELECT COUNT(key) AS n FROM t") == [4 if odd == 3 else 3]
+
+
 def test_whole_numbers_that_pandas_made_floating() -> None:
     frame = pd.DataFrame({"kids": [0, 1, None, 2, 1.5, 1e300]})
     assert str(frame["kids"].dtype) == "float64"

@@ -105,6 +105,9 @@ def _storable(column: Any, declared: Column | None) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _storable(column.cast(kind.value_type), declared)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        # The same moments, in UTC. With a zone the database makes microseconds of all, and fails where they do not fit.
+        return column.cast(pa.timestamp(kind.unit))
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
     if pa.types.is_decimal(kind) and (kind.bit_width != _DECIMAL_BITS or not 0 <= kind.scale <= kind.precision):

@@ -75,7 +75,7 @@ class Loader:
             case File():
                 origins = self._origins(table, source)
                 for origin in origins:
-                    self._check_texts(table, source, origin)
+                    self._check_values(table, source, origin)
                 self._stored(table, source, origins, "VIEW")
             case Attached(path=path):
                 origin = f"{aliases[path]}.main.{name(table.name)}"
@@ -177,15 +177,17 @@ class Loader:
         plain = ", ".join(f'{name(label)} COLLATE "binary" AS {name(label)}' for label in texts)
         return f"(SELECT * REPLACE ({plain}) FROM {origin}) AS uncollated"
 
-    def _check_texts(self, table: Table, source: File, origin: str) -> None:
-        """Read every text once: one that is not UTF-8 would fail the questions that meet it, after their charge."""
+    def _check_values(self, table: Table, source: File, origin: str) -> None:
+        """Read every text and moment once: a text that is not UTF-8, or a moment that microseconds do not hold, would
+        fail the questions that meet it, after their charge.
+        """
         read = [
             f"HASH({name(label)}) = 0"
             for label, stored in self._schema(source, origin).items()
-            if storage_of(stored).kind == "text" and (table.public or label in table.columns)
+            if storage_of(stored).kind in ("text", "timestamp") and (table.public or label in table.columns)
         ]
         if read:
-            complaint = f"{source.label} holds text that is not UTF-8, or is damaged"
+            complaint = f"{source.label} holds text that is not UTF-8 or a moment beyond microseconds, or is damaged"
             self._try(f"SELECT COUNT(*) FROM {origin} WHERE {' OR '.join(read)}", complaint)
 
     def _origins(self, table: Table, source: File) -> list[str]:

@@ -61,6 +61,8 @@ def _told(value: Any, wanted: Wanted, column: Column | None) -> str | None:
 def _text(value: Any, wanted: Wanted, column: Column | None) -> str | None:
     if isinstance(value, np.generic) and not isinstance(value, str):
         value = _plain(value)
+    if isinstance(value, complex):  # what numpy makes of all numbers of a column in which one is
+        value = value.real if value.imag == 0 else None
     match value:
         case str():
             return str.__str__(value)
@@ -100,6 +102,8 @@ def _plain(value: np.generic) -> Any:
         return None
     if isinstance(value, np.integer):
         return int(value)
+    if isinstance(value, np.complexfloating):
+        return complex(value)
     return float(value) if isinstance(value, np.floating) else None
 
 
