@@ -93,6 +93,15 @@ def test_records_are_as_many_as_the_data_if_not_said(twin: Synthetic) -> None:
     assert pa.table(twin).num_rows == len(twin)
 
 
+def test_more_records_than_can_be_listed_are_refused_and_fewer_drawn(twin: Synthetic) -> None:
+    """Noise may make a table of a few rows look like any number of them."""
+    large = replace(twin, total=2e12)
+    for listed in (large.sample, large.to_arrow):
+        with pytest.raises(ParameterError, match=r"2,000,000,000,000 records, .* sample\(n\)"):
+            listed()
+    assert large.sample(5).num_rows == 5
+
+
 def test_rounding_keeps_shares(twin: Synthetic) -> None:
     """Records spread evenly within rows: a share of 40,000 records is within 1 % of the relaxed table's."""
     drawn = pl.from_arrow(twin.sample(40_000))

@@ -68,7 +68,7 @@ class Synthetic:
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_RECORDS):
             raise ParameterError(f"n = {n!r} is not a number of records; write a whole number from 1")
         generator = np.random.default_rng()
-        places = drawn_places(self.relaxed, len(self) if n is None else n, generator)
+        places = drawn_places(self.relaxed, self._expected() if n is None else n, generator)
         return records(self.table, self.domain, places, generator)
 
     def to_arrow(self) -> "pyarrow.Table":
@@ -78,7 +78,15 @@ class Synthetic:
     @cached_property
     def _records(self) -> "pyarrow.Table":
         generator = np.random.default_rng(zlib.crc32(self.relaxed.weights.tobytes()))
-        return records(self.table, self.domain, drawn_places(self.relaxed, len(self), generator), generator)
+        return records(self.table, self.domain, drawn_places(self.relaxed, self._expected(), generator), generator)
+
+    def _expected(self) -> int:
+        if len(self) > _MOST_RECORDS:
+            raise ParameterError(
+                f"this synthetic data stand for about {len(self):,} records, which are too many to list; draw fewer "
+                "with sample(n)"
+            )
+        return len(self)
 
     def to_polars(self) -> "polars.DataFrame":
         return as_polars(self.to_arrow())
