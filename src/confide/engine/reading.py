@@ -107,11 +107,11 @@ def _float_index(column: Number, value: str) -> str:
     if max(abs(low), abs(high)) >= _EXACT_FLOAT:
         index = clamped(index, low, high)
     least, most = double(_nearest(column.low)), double(_nearest(column.high))
-    # NaN is above every number here: it falls through to the last branch, which excludes it.
+    # NaN has no index. It is above every number here, but where all others are below something, it may seem to be too.
     return case(
         [
             (f"{value} BETWEEN {least} AND {most}", index),
-            (f"{value} < {least}", integer(low)),
+            (f"{value} < {least} AND NOT ISNAN({value})", integer(low)),
             (f"{value} > {most} AND NOT ISNAN({value})", integer(high)),
         ]
     )
