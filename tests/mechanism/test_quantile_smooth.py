@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -132,3 +133,14 @@ def test_the_plan_is_known_before_it_runs():
         SmoothQuantile(Setting(None, Fraction(1), 0.9, "replace-one"), Fraction(1, 2))
     with pytest.raises(ParameterError, match="epsilon"):
         SmoothQuantile(Setting((0, 9), Fraction(1, 10**6), 0.9, "replace-one"), Fraction(1, 2))
+
+
+def test_many_rows_at_a_small_epsilon_take_no_more_memory(monkeypatch):
+    tally = Tally(np.array([3, 7], dtype=np.int64), np.array([10**6, 2 * 10**6], dtype=np.int64))
+    tracemalloc.start()
+    whole = smooth_sensitivity(tally, Fraction(1, 3), (0, 2**40), 1e-5, "add-remove")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 64 << 20  # of 3.6 million steps
+    monkeypatch.setattr("confide.mechanism.quantile_smooth.BLOCK", 999_983)
+    assert smooth_sensitivity(tally, Fraction(1, 3), (0, 2**40), 1e-5, "add-remove") == whole

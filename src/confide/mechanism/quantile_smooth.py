@@ -26,6 +26,7 @@ from confide.privacy.conversion import rho_of_pure
 from confide.privacy.loss import ZCDP, PureDP
 
 SAFETY: Final = 1e-10  # the sensitivity is computed to within this factor and enlarged by it
+BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +128,16 @@ def _added(tally: Tally, q: Fraction, domain: Domain, alpha: float) -> float:
     """
     p, d = q.numerator, q.denominator
     reach = min(_farthest(domain, alpha), 2 * tally.rows * d // max(p, d - p) + 2)
-    steps = np.arange(reach + 1, dtype=np.int64)
-    drift = (steps + 1) * max(p, d - p)
     whole, part = divmod(p * tally.rows, d)  # apart, since the product may pass 64 bits
-    upper = tally.order_statistics(whole + (part + drift) // d + 1, *domain)
-    lower = tally.order_statistics(whole - (drift - part) // d, *domain)
-    return float((_log(upper - lower) - alpha * steps).max())
+    largest = -math.inf
+    # In blocks: of many rows and a small ε there may be a hundred million steps, more than memory holds.
+    for begin in range(0, reach + 1, BLOCK):
+        steps = np.arange(begin, min(begin + BLOCK, reach + 1), dtype=np.int64)
+        drift = (steps + 1) * max(p, d - p)
+        upper = tally.order_statistics(whole + (part + drift) // d + 1, *domain)
+        lower = tally.order_statistics(whole - (drift - part) // d, *domain)
+        largest = max(largest, float((_log(upper - lower) - alpha * steps).max()))
+    return largest
 
 
 def _replaced(tally: Tally, q: Fraction, domain: Domain, alpha: float) -> float:
