@@ -119,3 +119,38 @@ def test_sampling_keeps_the_declared_rows_of_each_unit(keys):
         pytest.raises(QueryError, match="sample keeps some rows"),
     ):
         session.sql("SELECT COUNT(*) FROM r JOIN t ON r.b = t.b", epsilon=1, mechanism="sample")
+
+
+SWAPPED = "SELECT o.x AS z, p.g AS x FROM p JOIN o ON p.id = o.pid"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS item FROM swapped WHERE item = item",
+        "SELECT COUNT(*) AS oid FROM swapped WHERE oid IS NULL",
+        "SELECT SUM(z) AS q, COUNT(*) FILTER (WHERE g = 'u') AS g FROM swapped",
+        "SELECT COUNT(*) AS g FROM swapped GROUP BY g",
+        "SELECT x, COUNT(*) AS n FROM swapped GROUP BY x HAVING z = 'u'",
+        "SELECT x, COUNT(*) AS n FROM swapped GROUP BY x ORDER BY z",
+    ],
+)
+def test_an_alias_is_no_way_to_columns_that_a_view_does_not_name(keys, sql):
+    keys.view("swapped", SWAPPED)
+    with pytest.raises(QueryError):
+        keys.plan(sql, epsilon=1)
+
+
+def test_names_of_a_result_stay_its_own(keys):
+    """An alias may be called as a column of the view, or of its tables: it is the column of the result."""
+    keys.view("swapped", SWAPPED)
+    for sql in (
+        "SELECT x, COUNT(*) AS z FROM swapped GROUP BY x HAVING z > 0 AND SUM(z) > 0 ORDER BY z DESC",
+        "SELECT x AS item, COUNT(*) AS n FROM swapped GROUP BY item ORDER BY n DESC",
+        "SELECT x AS g, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY z) AS z, COUNT(*) AS n FROM swapped GROUP BY g "
+        "ORDER BY n DESC",
+    ):
+        rows = keys.sql(sql, epsilon=5_000).to_dicts()
+        counts = [row.get("n", row.get("z")) for row in rows]
+        assert len(rows) == 2
+        assert counts[0] >= counts[1] > 0

@@ -19,6 +19,7 @@ from confide.query.question import Comparison, Condition, Every, KeyColumn, Orde
 from confide.query.scope import Scope
 from confide.query.spelling import nearest
 from confide.query.tree import BinnedKey, DeclaredKey, Key
+from confide.query.view import PLACED
 
 
 class Valued(Protocol):
@@ -127,7 +128,7 @@ class Released:
         return None if isinstance(named, KeyColumn) else named
 
     def _named(self, node: exp.Column) -> Value | KeyColumn | None:
-        if node.table:
+        if node.table or node.meta.get(PLACED):
             return None
         found = (column for column in self.columns if column.name.casefold() == node.name.casefold())
         column = next(found, None)

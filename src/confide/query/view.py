@@ -12,6 +12,8 @@ from confide.query.spelling import nearest
 
 _PARTS = ("expressions", "from_", "joins", "where")
 _LONGEST_NAME = 60
+PLACED = "placed"
+"""Marks a column that stands in for one of a view: no column of the result, whatever that is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def expanded(select: exp.Select, length: int, views: Mapping[str, View]) -> tupl
         inner = item.unalias()
         if isinstance(inner, exp.Column) and not item.alias:
             item.replace(exp.alias_(inner.copy(), inner.name, quoted=True))
-    own = {item.alias.casefold() for item in select.expressions if isinstance(item, exp.Alias)}
+    own = {item.alias.casefold(): item.this for item in select.expressions if isinstance(item, exp.Alias)}
     outer = select.transform(lambda node: _placed(node, view, alias, known, own))
     outer.set("from_", inside.args["from_"])
     outer.set("joins", inside.args.get("joins"))
@@ -103,16 +105,26 @@ def _is_view(table: exp.Expr, views: Mapping[str, View]) -> bool:
     return isinstance(table, exp.Table) and not table.args.get("db") and table.name.casefold() in views
 
 
-def _placed(node: exp.Expr, view: View, alias: str, known: Mapping[str, exp.Expr], own: set[str]) -> exp.Expr:
-    """A column of the view as the column it stands for; aliases of the SELECT stay."""
+def _placed(
+    node: exp.Expr, view: View, alias: str, known: Mapping[str, exp.Expr], own: Mapping[str, exp.Expr]
+) -> exp.Expr:
+    """A column of the view as the column it stands for. Aliases of the SELECT stay in HAVING and ORDER BY, and become
+    what they stand for in GROUP BY; elsewhere they are no columns, whatever the view's tables call theirs.
+    """
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return node
     if node.table and node.table.casefold() != alias.casefold():
         raise QueryError(f"there is no table {node.table[:60]} here; the view is called {alias}")
-    if node.name.casefold() in known:
-        return known[node.name.casefold()].copy()
-    if node.name.casefold() in own and not node.table:
+    name, clause = node.name.casefold(), node.find_ancestor(exp.AggFunc, exp.Where, exp.Group, exp.Having, exp.Order)
+    aliased = name in own and not node.table
+    if aliased and isinstance(clause, exp.Having | exp.Order) and isinstance(clause.parent, exp.Select):
         return node
+    if name in known:
+        column = known[name].copy()
+        column.meta[PLACED] = True
+        return column
+    if aliased and isinstance(clause, exp.Group):
+        return own[name].transform(lambda part: _placed(part, view, alias, known, {}))
     raise QueryError(
         f"there is no column {node.name[:60]}; {nearest(node.name, view.columns, f'the view {view.name} has')}"
     )
