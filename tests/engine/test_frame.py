@@ -151,6 +151,28 @@ def test_one_complex_number_changes_no_other() -> None:
         assert ask(rules, frame, "SELECT COUNT(key) AS n FROM t") == [4 if odd == 3 else 3]
 
 
+@pytest.mark.parametrize(
+    ("grain", "whole"),
+    [(1, 2**52 + 1), (1, -(2**53) + 1), (0.001, 10**14 + 1), (3, 2**53 - 1), (2, 2**52 + 3), (0.75, 2**51 + 1)],
+)
+@pytest.mark.parametrize("unbounded", [False, True])
+def test_whole_numbers_are_where_integers_are(grain: float, whole: int, unbounded: bool) -> None:
+    """pandas makes doubles of them if one is missing."""
+    most = 12 * 10**15 if grain > 0.5 else 3 * 10**15
+    bounds: Any = "unbounded" if unbounded else [-most, most]
+    rules = policy(x={"range": bounds, "grain": grain})
+    found = []
+    for values in ([whole] * 3, [whole] * 3 + [None]):
+        engine = DuckDBEngine(rules, {"t": pd.DataFrame({"x": values})})
+        try:
+            summary = bind("SELECT MEDIAN(x) AS m FROM t", rules, engine).summary
+            tallies = engine.evaluate(summary, CHARGE, SECRET).tallies
+            found.append([part[0].tolist() for part in tallies[0]])
+        finally:
+            engine.close()
+    assert found[0] == found[1]
+
+
 def test_whole_numbers_that_pandas_made_floating() -> None:
     frame = pd.DataFrame({"kids": [0, 1, None, 2, 1.5, 1e300]})
     assert str(frame["kids"].dtype) == "float64"

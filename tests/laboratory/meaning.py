@@ -77,6 +77,8 @@ def index(value: Any, low: Fraction, high: Fraction, grain: Fraction) -> int | N
     if isinstance(value, float):
         if value <= low or value >= high:
             return int((low if value <= low else high) / grain)
+        if value == floor(value) and abs(value) < 2**53:
+            return floor(Fraction(value) / grain + Fraction(1, 2))
         return floor(value * grain.denominator / grain.numerator + 0.5)
     if isinstance(value, Decimal) and value.is_infinite():
         return int((low if value < 0 else high) / grain)

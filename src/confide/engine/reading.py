@@ -1,7 +1,8 @@
 """A ranged column as an index: clamped to its range, rounded to its grain, NULL for NULL and NaN.
 
 Whole numbers and decimals are rounded exactly, half up. Floating-point numbers are rounded as FLOOR(x·q/p + ½) in
-double precision, for a grain of p/q: the same on every engine, and a function of the value alone.
+double precision, for a grain of p/q: the same on every engine, and a function of the value alone. Whole ones below 2⁵³
+are what they would be as integers: one missing value makes doubles of all integers of a column.
 """
 
 import sys
@@ -14,6 +15,9 @@ from confide.policy import Date, Number
 
 _EXACT_FLOAT = 1 << 40
 """Below this the index is off by less than 2⁻¹⁰ in double precision, so clamping the value clamps the index."""
+_EXACT_SUM = 1 << 51
+"""A whole double × q below this, divided by p, plus ½, is rounded to the index of the integer."""
+_LARGEST_EXACT = 1 << 53
 _WIDE = 1 << 125
 _MOST_DIGITS = 38
 
@@ -108,13 +112,25 @@ def _float_index(column: Number, value: str) -> str:
         index = clamped(index, low, high)
     least, most = double(_nearest(column.low)), double(_nearest(column.high))
     # NaN has no index. It is above every number here, but where all others are below something, it may seem to be too.
-    return case(
-        [
-            (f"{value} BETWEEN {least} AND {most}", index),
-            (f"{value} < {least} AND NOT ISNAN({value})", integer(low)),
-            (f"{value} > {most} AND NOT ISNAN({value})", integer(high)),
-        ]
-    )
+    branches = [
+        (f"{value} BETWEEN {least} AND {most}", index),
+        (f"{value} < {least} AND NOT ISNAN({value})", integer(low)),
+        (f"{value} > {most} AND NOT ISNAN({value})", integer(high)),
+    ]
+    return case([*_whole_index(column, value), *branches])
+
+
+def _whole_index(column: Number, value: str) -> list[tuple[str, str]]:
+    """Of whole numbers that double precision may move to another index."""
+    least = Fraction(_EXACT_SUM, column.grain.denominator)
+    if max(abs(column.low), abs(column.high)) < least or least >= _LARGEST_EXACT:
+        return []
+    exact = _exact_index(column, f"TRY_CAST({value} AS BIGINT)", Storage("integer"))
+    if exact is None:
+        return []
+    size = f"ABS({value})"
+    large = f"{size} >= {double(float(least))} AND {size} < {double(float(_LARGEST_EXACT))}"
+    return [(f"{large} AND {value} = FLOOR({value})", exact)]
 
 
 def _nearest(value: Fraction) -> float:
