@@ -350,7 +350,9 @@ def test_a_moment_that_cannot_be_read_is_found_before_anything_is_charged(tmp_pa
     """Milliseconds reach further than the database does, whose reader raises on them."""
     far = pa.array([0, 1, 253402300800000000]).cast(pa.timestamp("ms"))
     pq.write_table(people(born=far), tmp_path / "p.parquet")
-    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds", "a moment beyond microseconds")
+    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds", "a moment or time that is none")
+    pq.write_table(people(note=pa.array([1, 2, 2**62]).view(pa.time64("us"))), tmp_path / "p.parquet")
+    refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds", "a moment or time that is none")
 
 
 def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:

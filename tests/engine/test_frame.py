@@ -140,6 +140,15 @@ def test_moments_beyond_all_calendars_refuse_no_frame(unit: str) -> None:
         assert ask(rules, frame, "SELECT COUNT(*) AS n, COUNT(key) AS k FROM t") == [2, 1 + (odd == 0)]
 
 
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_times_that_no_clock_shows_are_nothing(unit: str) -> None:
+    for kind in ("id", "text"):
+        for odd in (-1, 10**17, 2**62, -(2**62)):
+            times = pa.array([1, 2, 3_600_000_000, odd] * 500).view(pa.time64(unit))
+            text = "SELECT COUNT(x) AS n, COUNT(DISTINCT x) AS d FROM t"
+            assert ask(policy(x={"type": kind}), {"x": times}, text) == [1_500, 3]
+
+
 def test_one_complex_number_changes_no_other() -> None:
     """numpy makes complex numbers of all numbers of a column in which one is."""
     rules = policy(x={"range": [0, 9]}, kids={"values": [1, 2]}, key={"type": "id"})

@@ -187,10 +187,10 @@ class Loader:
         read = [
             f"HASH({name(label)}) = 0"
             for label, stored in self._schema(source, origin).items()
-            if storage_of(stored).kind in ("text", "timestamp") and (table.public or label in table.columns)
+            if storage_of(stored).kind in ("text", "timestamp", "time") and (table.public or label in table.columns)
         ]
         if read:
-            complaint = f"{source.label} holds text that is not UTF-8 or a moment beyond microseconds, or is damaged"
+            complaint = f"{source.label} holds text that is not UTF-8 or a moment or time that is none, or is damaged"
             self._try(f"SELECT COUNT(*) FROM {origin} WHERE {' OR '.join(read)}", complaint)
 
     def _origins(self, table: Table, source: File) -> list[str]:

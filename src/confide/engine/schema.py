@@ -21,7 +21,7 @@ from confide.engine.canonical import (
 )
 from confide.engine.reading import number_index
 from confide.engine.storage import Kind, Storage, storage_of
-from confide.engine.syntax import case, name
+from confide.engine.syntax import case, cast, name
 from confide.errors import SourceError
 from confide.policy import Category, Column, Date, Identifier, Number, Text, Unbounded
 from confide.policy.column import INDEX_LIMIT
@@ -59,6 +59,8 @@ def read_column(column: Column, stored: str, where: str) -> Stored:
         raise SourceError(
             f"{where} is stored as {stored[:60]}, but the policy makes it {words(column)}; change one of them"
         )
+    if storage.kind == "time":
+        return _clock(raw, stored)
     match column:
         case Number() | Unbounded():
             return _number(column, raw, stored, storage)
@@ -201,6 +203,15 @@ def _identifier(raw: str, stored: str, storage: Storage) -> Stored:
     if storage.kind == "decimal" and storage.scale == 0:
         return Stored(f"CAST({raw} AS HUGEINT)", Storage("wide integer"))
     return Stored(text_of(raw, storage), Storage("text"))
+
+
+def _clock(raw: str, stored: str) -> Stored:
+    """Times of day as texts. Writing one that no clock shows would end the database; it is cut off before the cast,
+    since a cast of repeated values is done for all of them, whatever CASE it stands in.
+    """
+    first, last = (cast(f"TIME '{end}'", stored) for end in ("00:00:00", "24:00:00"))
+    told = text_of(f"LEAST(GREATEST({raw}, {first}), {last})", Storage("time"))
+    return Stored(case([(f"{raw} BETWEEN {first} AND {last}", told)]), Storage("text"))
 
 
 def _bit(raw: str) -> Stored:
