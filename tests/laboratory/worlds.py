@@ -198,7 +198,6 @@ def _graph_call(pair: Pair, rng: Random) -> tuple[str, Call]:
             ("stars(2) at most 3", lambda graph: graph.stars(2, epsilon, at_most=3)),
         ]
     words, ask = rng.choice(patterns)
-    directed = directed and not (unit == "node" and "triangles" in words)
     return (
         f"graph(unit={unit}, directed={directed}).{words}, {epsilon!r}",
         lambda session: ask(session.graph("edge", "a", "b", unit=unit, directed=directed)),
@@ -218,13 +217,15 @@ def _trust_call(pair: Pair, rng: Random) -> tuple[str, Call]:
             f"SELECT COUNT(*) FROM {table} WHERE age > 30",
             f"SELECT COUNT(*) FROM {table}",
             f"SELECT SUM(age) FROM {table}",
+            f"SELECT SUM(income) FROM {table}",
+            f"SELECT sex, SUM(income) FROM {table} GROUP BY sex",
             f"SELECT SUM(income) FROM {table} WHERE sex = 'F'",
             f"SELECT AVG(age) FROM {table}",
             f"SELECT MEDIAN(age) FROM {table}",
             f"SELECT sex, COUNT(*) FROM {table} GROUP BY sex",
         ]
     )
-    within, epsilon = rng.choice([3, 20, "10%", "50%"]), _epsilon(rng)
+    within, epsilon = rng.choice(["1e-9", 3, 20, 1000, "10%", "50%"]), _epsilon(rng)
     prefer = rng.choice(["balanced", "balanced", "cautious"])
     words = f"trust({text!r}, within={within!r}, {epsilon!r}, prefer={prefer!r})"
     return words, lambda session: session.trust(text, twin, within, epsilon, prefer=prefer)
