@@ -105,8 +105,8 @@ def everything(session: Session, policy: Policy, ledger: Path, folder: Path) -> 
 
 
 def fingerprints(text: str) -> set[str]:
-    """Whatever looks like a hash, or the beginning of one."""
-    return {word for word in re.findall(r"(?<![0-9a-z])[0-9a-f]{7,}(?![0-9a-z])", text) if re.search("[a-f]", word)}
+    """Whatever looks like a hash, or the beginning of one; digits before the exponent of a number do not."""
+    return {word for word in re.findall(r"(?<![0-9a-z.])[0-9a-f]{7,}(?![0-9a-z])", text) if re.search("[a-f]", word)}
 
 
 @pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])

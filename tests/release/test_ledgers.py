@@ -46,9 +46,9 @@ def test_other_addresses_are_refused_without_their_password(tmp_path: Path) -> N
 
 def test_places_that_are_none(tmp_path: Path) -> None:
     policy = write(tmp_path)
-    with pytest.raises(ParameterError, match="ledger is a path"):
+    with pytest.raises(ParameterError, match="give a path or an address"):
         ledger_place(policy, 5)  # type: ignore[arg-type]
-    with pytest.raises(LedgerError, match="home folder"):
+    with pytest.raises(ParameterError, match="a user not known here"):
         ledger_place(policy, "~nobody-of-that-name/people.ledger")
     with pytest.raises(LedgerError, match="cannot be made"):
         books.create(policy, str(tmp_path / ("x" * 300)))
