@@ -39,7 +39,8 @@ PARTS: dict[str, Part] = {
     "plans": Part("20,000 questions, planned and answered", (f"{LABORATORY}test_plan_and_answer.py",)),
     "storages": Part(
         "every kind of column in every storage, with and without an odd row",
-        (f"{LABORATORY}test_storages.py", f"{LABORATORY}test_server_storages.py", "tests/engine/test_postgres_types.py"),
+        (f"{LABORATORY}test_storages.py", f"{LABORATORY}test_server_storages.py",
+         "tests/engine/test_postgres_types.py"),
     ),
     "faults": Part(
         "kills, failing and full disks, stopped processes, forks",

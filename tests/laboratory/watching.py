@@ -22,6 +22,7 @@ from confide.mechanism.smooth_laplace import SmoothLaplace
 from confide.mechanism.smooth_vector import SmoothVector
 from confide.mechanism.truncation import Levels
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
+from confide.release.curator import LedgerCurator
 from confide.trust import clip, exponential, median, optimal, plug_in, race, sparse
 
 SLACK = 1e-6
@@ -73,7 +74,12 @@ class Decided:
     chance: float
 
 
-Door = Noised | Smoothed | Climbed | Walked | Decided
+@dataclass(frozen=True)
+class Stepped:
+    """The beginning of a step that has a charge of its own."""
+
+
+Door = Noised | Smoothed | Climbed | Walked | Decided | Stepped
 
 
 def _whole(values: Any) -> tuple[int, ...]:
@@ -111,6 +117,7 @@ def watched() -> Iterator[list[Door]]:
             enter(watch(kind, "measure", smoothed))
         enter(watch(Ladder, "measure", lambda _, count, rungs, *__: Climbed(int(count), _whole(rungs))))
         enter(watch(Levels, "enough", lambda self, totals, *_: Walked(self, tuple(self.gains(totals)))))
+        enter(watch(LedgerCurator, "_once", lambda *_: Stepped()))
         for decider in _DECIDERS:
             enter(watch(decider, "decide", lambda self, seen, *_: Decided(self.chance(seen))))
         yield doors
@@ -118,6 +125,7 @@ def watched() -> Iterator[list[Door]]:
 
 def violations(first: Sequence[Door], second: Sequence[Door], charged: PrivacyLoss) -> list[str]:
     """Where two records of neighbouring data are further apart than their charge allows."""
+    first, second = _first_step(first), _first_step(second)
     if [type(door) for door in first] != [type(door) for door in second]:
         return [f"{len(first)} doors were passed, and {len(second)} by the neighbour"]
     found: list[str] = []
@@ -172,6 +180,12 @@ def violations(first: Sequence[Door], second: Sequence[Door], charged: PrivacyLo
         case ZCDP(paid) if rho > float(paid) * (1 + SLACK) + SLACK**2:
             found.append(f"a loss of ρ = {rho} where {float(paid)} was paid")
     return found
+
+
+def _first_step(doors: Sequence[Door]) -> Sequence[Door]:
+    """What is measured later hangs on what was released before, which differs between neighbours."""
+    begins = [place for place, door in enumerate(doors) if isinstance(door, Stepped)]
+    return doors[begins[0] + 1 : begins[1]] if len(begins) > 1 else [door for door in doors if door != Stepped()]
 
 
 def _log_ratio(chance: float, other: float) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import confide
 from confide.policy import Policy, load
 from confide.privacy.budget import Budget
 from tests.engine import worlds as engine_worlds
@@ -147,7 +148,7 @@ def calls(pair: Pair, rng: Random, count: int) -> list[tuple[str, Call]]:
         return [_graph_call(pair, rng) for _ in range(count)]
     if pair.name.startswith("joined"):
         return [_join_call(pair, rng) for _ in range(count)]
-    choices = [_question_call] * 12 + [_trust_call] * 3 + [_microdata_call]
+    choices = [_question_call] * 48 + [_trust_call] * 12 + [_microdata_call] * 4 + [_synthesis_call]
     return [rng.choice(choices)(pair, rng) for _ in range(count)]
 
 
@@ -236,3 +237,13 @@ def _microdata_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     epsilon = _epsilon(rng)
     words = f"microdata({marginals!r}, {epsilon!r})"
     return words, lambda session: session.microdata(marginals, epsilon, fit="ols", table="person")
+
+
+def _synthesis_call(pair: Pair, rng: Random) -> tuple[str, Call]:
+    columns = rng.choice([["sex", "kids"], ["sex", "region"], ["region", "kids", "sex"]])
+    select, more = rng.choice([("closure", {}), ("marginals", {"rounds": 1}), ("queries", {"rounds": 1, "picks": 2})])
+    epsilon = rng.choice([1, 10, 1000])
+    words = f"synthesize({columns!r}, {epsilon!r}, select={select!r})"
+    return words, lambda session: session.synthesize(
+        confide.marginals(2, columns), epsilon, table="person", rows=5, select=select, **more
+    )
