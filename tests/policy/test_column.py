@@ -48,6 +48,8 @@ def test_exact_sums_of_any_column_fit_the_engines_integers() -> None:
         (lambda: Category("x", ("1", 1)), "mix"),
         (lambda: Category("x", (True, 1)), "mix"),
         (lambda: Category("x", (2**62,)), "too large"),
+        (lambda: Category("x", ("a", "b\0")), "no database stores"),
+        (lambda: Category("x", ("\ud800",)), "no database stores"),
         (lambda: Unbounded("x", Fraction(0)), "grain"),
     ],
 )

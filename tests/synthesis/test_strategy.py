@@ -51,6 +51,7 @@ def test_noise_is_that_of_the_mechanisms() -> None:
     [
         ({"select": "best"}, "write auto, closure, marginals, queries, all"),
         ({"rounds": 0}, "rounds = 0 must be a whole number from 1"),
+        ({"rounds": 10**12}, "from 1 to 10,000"),
         ({"picks": 1.5, "select": "queries"}, "picks = 1.5"),
         ({"rows": 0}, "at least one row"),
         ({"rows": True}, "rows = True"),

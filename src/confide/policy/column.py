@@ -152,6 +152,13 @@ def category_faults(values: tuple[CategoryValue, ...]) -> Iterator[Fault]:
         if type(value) is int and abs(value) >= INDEX_LIMIT:
             yield "values", "a whole number in the list is too large", "stay below 2^62, or put the values in quotes"
             break
+        if isinstance(value, str) and any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value):
+            yield (
+                "values",
+                "a value holds a character that no database stores (NUL, or half a character)",
+                "leave it out",
+            )
+            break
 
 
 def number_faults(low: Fraction, high: Fraction, grain: Fraction, bins: Fraction | None) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final, Literal, get_args
 
 from confide.errors import ParameterError
-from confide.privacy.amount import show
+from confide.privacy.amount import show, shown_value
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.relaxed import cell_count
 from confide.workload import BoundWorkload
@@ -90,9 +90,9 @@ def choose_strategy(
     """The rule, with what the caller sets taken as given. `expected` is roughly how many rows there are, if public."""
     if select != "auto" and select not in SELECTS:
         raise ParameterError(f"select = {select!r} is not known; write auto, {', '.join(SELECTS)}")
-    _whole("rounds", rounds)
-    _whole("picks", picks)
-    _whole("rows", rows, "a relaxed table has at least one row")
+    _whole("rounds", rounds, 10_000)
+    _whole("picks", picks, 100_000)
+    _whole("rows", rows, 1_000_000, "a relaxed table has at least one row")
     single = select == "queries"
     if (rounds is not None or picks is not None) and select in ("closure", "all"):
         raise ParameterError(
@@ -186,6 +186,9 @@ def _check_noise(
         )
 
 
-def _whole(name: str, value: int | None, why: str = "") -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ParameterError(f"{name} = {value!r} must be a whole number from 1" + (f": {why}" if why else ""))
+def _whole(name: str, value: int | None, most: int, why: str = "") -> None:
+    """More than `most` would take longer than anybody waits, or more memory than there is."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+        raise ParameterError(
+            f"{name} = {shown_value(value)} must be a whole number from 1 to {most:,}" + (f": {why}" if why else "")
+        )
