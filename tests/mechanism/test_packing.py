@@ -125,6 +125,17 @@ def test_an_optimum_that_cannot_be_certified_is_none(monkeypatch):
         _random(3, entities=40, sets=300, width=3).within(5)
 
 
+def test_a_line_that_cannot_be_certified_is_none(monkeypatch):
+    monkeypatch.setattr("confide.mechanism.packing.FLOW_LIMIT", 0)
+    packing = _random(3, entities=40, sets=300, width=2)
+    assert packing.within(5) > 0
+    monkeypatch.setattr(
+        "confide.mechanism.packing._solve", lambda matrix, limits, most: (0 * limits, 0 * matrix.sum(1))
+    )
+    with pytest.raises(UncertifiedError):
+        packing.within(5)
+
+
 def test_entities_too_many_for_one_code():
     members = np.array([[0, 1, 2_000_000, 2_000_001], [0, 1, 2_000_000, 2_000_002]])
     assert Packing(members, np.array([8, 8])).within(4) in (4, 5)

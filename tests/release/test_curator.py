@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import confide
 from confide.engine.duckdb_engine import DuckDBEngine
+from confide.errors import ParameterError
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy
@@ -19,6 +20,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.release.curator import LedgerCurator
 from confide.release.holdings import Holdings
+from confide.release.synthesis_steps import paid_share
 from confide.release.synthesizing import SynthesisRequest, _design
 from confide.synthesis.curator import Model, Picked
 from confide.synthesis.relaxed import RelaxedTable, uniform_table
@@ -135,3 +137,9 @@ def test_a_score_changes_by_one_row_whatever_the_model_is(share: float, total: f
         steps = Steps(values, "private", PureDP(Fraction(1)), 0)
         scores.append(steps.curator(1)._largest(steps.exact, model, (0,)))
     assert abs(scores[1] - scores[0]) <= 1
+
+
+@pytest.mark.parametrize("cost", [PureDP(Fraction(1, 10**6)), ZCDP(Fraction(1, 10**6), Fraction(0))])
+def test_a_step_that_would_pay_nothing_is_refused(cost: PureDP | ZCDP) -> None:
+    with pytest.raises(ParameterError):
+        paid_share(cost, Fraction(1, 10**60))

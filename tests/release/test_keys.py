@@ -65,6 +65,21 @@ def test_the_same_request_has_another_key_in_another_ledger(tmp_path: Path) -> N
     assert len(found) == 3
 
 
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+def test_other_data_have_another_key(tmp_path: Path, kind: str) -> None:
+    """Else the stored answer of one state would be given as that of another, for nothing."""
+    keys = set()
+    for victim in (37, 38):
+        data = tmp_path / f"{victim}.{kind}"
+        if kind != "frame":
+            getattr(frame(victim), f"write_{kind}")(data)
+        policy = rules() if kind == "frame" else rules(source={"t": str(data)})
+        given = {"t": frame(victim)} if kind == "frame" else None
+        with confide.open(policy, given, tmp_path / "l", create=True) as session:
+            keys.add(session._holdings.key("sql", "a"))
+    assert len(keys) == 2
+
+
 def test_another_policy_has_another_key(tmp_path: Path) -> None:
     narrow = rules()
     narrow["tables"]["t"]["columns"]["age"] = {"range": [0, 50]}

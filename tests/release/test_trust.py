@@ -331,6 +331,11 @@ def test_under_delta_a_call_costs_rho(tmp_path: Path) -> None:
     assert session.budget.spent == pytest.approx(2, rel=1e-9)
     assert found.cost.rho is not None
     assert Fraction(found.epsilon) ** 2 / 2 <= found.cost.rho
+    texts = [f"SELECT COUNT(*) FROM person WHERE age < {age}" for age in (20, 40, 60)]
+    several = session.trust(texts, copy_of(), "5%", 1)
+    assert isinstance(several, Verdicts)
+    assert several.cost.rho is not None
+    assert sum(one.epsilon**2 / 2 for one in several) == pytest.approx(float(several.cost.rho), rel=1e-9)
 
 
 def test_what_replaces_a_row_of_a_public_number_is_paid_for(tmp_path: Path) -> None:
