@@ -55,7 +55,7 @@ def kind_with(spark: Any, folder: Path, settings: dict[str, str]) -> EngineKind:
         """Every question then casts the texts of `s` to numbers, at which Spark fails and shows them."""
         own = cast(SparkEngine, engine)
         own._session.spark.conf.set("spark.sql.ansi.enabled", "true")
-        own._translate = Translator("spark", {"t": f"SELECT s, CAST(s AS BIGINT) AS x FROM {own._view('t')}"})
+        own._translate = Translator("spark", {"t": "SELECT s, CAST(s AS BIGINT) AS x FROM confide_0"})
 
     return EngineKind(create, limited, live=True, damage=damage, lift_limit=lift)
 

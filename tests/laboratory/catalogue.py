@@ -137,9 +137,10 @@ CATALOGUE: tuple[Attack, ...] = (
     ),
     Attack(
         "one odd value on Spark",
-        "an infinite id fails every question after its charge",
-        ("engine/test_spark_types.py::test_no_float_fails_a_question",),
-        ("whole floats of any size on Spark",),
+        "an infinite id, or a missing value in one file of many, fails every question after its charge",
+        ("engine/test_spark_types.py::test_no_float_fails_a_question",
+         "engine/test_spark_parts.py::test_one_missing_value_in_one_file_changes_nothing_else"),
+        ("whole floats of any size on Spark", "all files on Spark in the types of one"),
     ),
     Attack(
         "types by the beginning of their names",

@@ -19,10 +19,12 @@ from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
 from confide.engine.public import most_rows
 from confide.engine.refining import passes
 from confide.engine.running import Columns, Rows
+from confide.engine.spark_parts import Files, Part, TooManyKindsError
 from confide.engine.spark_schema import Place, relation
 from confide.engine.spark_session import NoExecutorsError, OwnSession, new_tag
 from confide.engine.spark_types import type_name
 from confide.engine.sql_engine import SqlEngine
+from confide.engine.storage import Storage
 from confide.engine.syntax import name
 from confide.engine.translation import Translator
 from confide.errors import SourceError
@@ -35,6 +37,7 @@ from confide.query.tree import Relation as QueryRelation
 
 _LIMIT_SECONDS = 3600.0
 _BATCH = 1 << 16
+_TRIES = 3
 _WRONG_FILES: Final = {
     "PATH_NOT_FOUND": "is not there, as Spark sees it; write a full path, or one that starts beside the policy",
     "UNABLE_TO_INFER_SCHEMA": "holds no Parquet files",
@@ -54,6 +57,11 @@ class SparkEngine(SqlEngine):
         super().__init__()
         self._policy = policy
         self._places = places
+        self._files = {
+            label: Files(place.where, None if policy.tables[label].public else policy.tables[label].columns)
+            for label, place in places.items()
+            if place.files
+        }
         self._lock = threading.RLock()
         self._closed = False
         self._listed: set[str] | None = None
@@ -61,17 +69,13 @@ class SparkEngine(SqlEngine):
         self._session = _opened(spark, limit_seconds)
         abandon_in_children(self)
         try:
-            self._types = {label: self._find(label) for label in policy.tables}
-            relations = {
-                label: relation(table, self._types[label], self._view(label)) for label, table in policy.tables.items()
-            }
+            self._parts = {label: self._find(label) for label in policy.tables}
+            self._relations = {label: relation(table, self._parts[label]) for label, table in policy.tables.items()}
         except BaseException:
             self.close()
             raise
-        self._translate = Translator("spark", {label: found.query for label, found in relations.items()})
-        self._storages = {
-            (label, column): storage for label, found in relations.items() for column, storage in found.storages.items()
-        }
+        self._storages: dict[tuple[str, str], Storage] = {}
+        self._use_relations()
         found = (part for label, place in sorted(places.items()) for part in (label, place.where))
         stated = policy.version
         self._version = plain_name("found", *found) if stated is None else plain_name("stated", stated)
@@ -83,7 +87,7 @@ class SparkEngine(SqlEngine):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        found = ", ".join(f"{label} ({len(types)} columns)" for label, types in self._types.items())
+        found = ", ".join(f"{label} ({len(parts[0][1])} columns)" for label, parts in self._parts.items())
         return (
             f"Spark {self._session.spark.version} reads {found}",
             "Confide only reads; Spark does not tell what this user could write, so give it no more rights than that",
@@ -109,35 +113,49 @@ class SparkEngine(SqlEngine):
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
-    def _view(self, label: str) -> str:
-        return f"confide_{list(self._policy.tables).index(label)}"
+    def _find(self, label: str) -> list[tuple[str, Mapping[str, str]]]:
+        """Make views of a table as it is now, one for each way in which its files store it; the types of each."""
+        place, spark = self._places[label], self._session.spark
+        table = list(self._policy.tables).index(label)
 
-    def _find(self, label: str) -> dict[str, str]:
-        """Make a view of a table as it is now; the types of its columns."""
-        place = self._places[label]
-        spark = self._session.spark
-
-        def find() -> dict[str, str]:
-            frame = spark.read.parquet(place.where) if place.files else spark.table(place.where)
-            frame.createOrReplaceTempView(self._view(label))
-            return {field.name: type_name(field) for field in frame.schema.fields}
+        def find() -> list[tuple[str, Mapping[str, str]]]:
+            if place.files:
+                parts = self._files[label].read(spark)
+            else:
+                frame = spark.table(place.where)
+                parts = [Part(frame, {field.name: type_name(field) for field in frame.schema.fields})]
+            views = [f"confide_{table}" + (f"_{number}" if number else "") for number in range(len(parts))]
+            for view, part in zip(views, parts, strict=True):
+                part.frame.createOrReplaceTempView(view)
+            return [(view, part.types) for view, part in zip(views, parts, strict=True)]
 
         try:
             return self._session.run(find)
+        except TooManyKindsError as error:
+            what = str(error)
         except Exception as error:  # Spark's own words are pages, and may hold credentials of a store
             what = _wrong(error, place)
         raise SourceError(f"{label}: {place.where} {what}")
 
+    def _use_relations(self) -> None:
+        self._translate = Translator("spark", {label: found.query for label, found in self._relations.items()})
+        for label, found in self._relations.items():
+            self._storages.update({(label, column): storage for column, storage in found.storages.items()})
+
     def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
         def on_one_listing() -> Result:
             with self._lock:
-                self._listed = set()
-                try:
-                    found = read()
-                    self._check_public_rows(self._listed)
-                    return found
-                finally:
-                    self._listed = None
+                for _ in range(_TRIES):
+                    self._listed = set()
+                    try:
+                        found = read()
+                        self._check_public_rows(self._listed)
+                        return found
+                    except _StoredOtherwiseError:
+                        continue
+                    finally:
+                        self._listed = None
+            raise SourceError("the data changed while they were read")
 
         return super()._against(charge, on_one_listing)
 
@@ -168,7 +186,7 @@ class SparkEngine(SqlEngine):
     def _stamp(self, label: str) -> list[Any]:
         """Which files a table is, how long they are, and when they were written."""
         place, spark = self._places[label], self._session.spark
-        where = place.where if place.files else spark.table(self._view(label)).inputFiles()
+        where = place.where if place.files else spark.table(self._parts[label][0][0]).inputFiles()
         if not where:
             raise SourceError(
                 f"{label} is not stored in files, so nothing tells whether two readings see the same rows"
@@ -180,17 +198,35 @@ class SparkEngine(SqlEngine):
     def _list_files(self, statement: str) -> None:
         """List the files of what a statement reads, if its question has not; public facts are of the first listing.
 
-        A column that was dropped, or has another type now, ends the question.
+        A column that was dropped, or has a type now that does not fit, ends the question; so does any other type in a
+        public table. A private table may have come to store what it means otherwise. Then the question begins again:
+        nothing was read for it yet, since its first statement names all of its tables.
         """
-        for label, before in self._types.items():
+        otherwise = False
+        for label in self._policy.tables:
             if self._listed is None or label in self._listed or f"main.{name(label)} " not in statement:
                 continue
-            now = self._find(label)
-            if any(now.get(column) != before.get(column) for column in self._policy.tables[label].columns):
-                raise SourceError(f"{label} has changed since it was opened")
+            otherwise |= self._list_table(label)
             self._listed.add(label)
             if self._stamps is not None:
                 self._stamps[label] = self._stamp(label)
+        if otherwise:
+            raise _StoredOtherwiseError
+
+    def _list_table(self, label: str) -> bool:
+        """List the files of a table; whether its columns are stored otherwise now, so that statements differ."""
+        table, before, now = self._policy.tables[label], self._parts[label], self._find(label)
+        declared = [
+            [(view, [types.get(column) for column in table.columns]) for view, types in own] for own in (before, now)
+        ]
+        if declared[0] == declared[1]:
+            return False
+        if table.public:
+            raise SourceError(f"{label} has changed since it was opened")
+        found, known = relation(table, now), self._relations[label]
+        self._parts[label], self._relations[label] = now, found
+        self._use_relations()
+        return found.storages != known.storages
 
     def _check_public_rows(self, tables: set[str]) -> None:
         """How often keys of public tables repeat went into sensitivities: it must not have grown."""
@@ -239,6 +275,10 @@ class SparkEngine(SqlEngine):
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         declared = self._policy.tables[table].columns
         return {column: declared.get(column) for owner, column in self._storages if owner == table}
+
+
+class _StoredOtherwiseError(Exception):
+    """Statements must be written anew, since columns are stored otherwise than when they were."""
 
 
 class _Steady(Generic[Result]):
