@@ -6,6 +6,7 @@ types. The footers of all files tell them, and Spark reads these at once, wherev
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
@@ -16,6 +17,7 @@ from confide.errors import SourceError
 MOST_KINDS: Final = 64
 """In so many ways files may store the columns: each is a branch of every statement."""
 _AT_ONCE: Final = 8
+_LOOKING_UP: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _PATTERN: Final = frozenset("{}[]*?\\")
 
 
@@ -62,7 +64,8 @@ class Files:
         paths = spark.read.parquet(self._where).inputFiles()
         new = set(paths).difference(*self._alike)
         before = [[path for path in group if path in set(paths)] for group in self._alike]
-        found = [own for group in [*before, sorted(new)] if group for own in _alike(spark, group)]
+        with _few_tasks(spark):
+            found = [own for group in [*before, sorted(new)] if group for own in _alike(spark, group)]
         self._alike = [group for group, _ in found]
         columns: dict[str, Any] = {}
         for _, own in found:
@@ -79,6 +82,17 @@ class Files:
                 f"stores its columns in more than {MOST_KINDS} ways, each in some of its files; write them alike"
             )
         return dict(kinds.values())
+
+
+@contextmanager
+def _few_tasks(spark: Any) -> Iterator[None]:
+    """Files that are named one by one are looked up by a task for each, unless fewer are asked for."""
+    before = spark.conf.get(_LOOKING_UP)
+    spark.conf.set(_LOOKING_UP, str(_AT_ONCE))
+    try:
+        yield
+    finally:
+        spark.conf.set(_LOOKING_UP, before)
 
 
 def _alike(spark: Any, paths: Sequence[str]) -> Iterator[tuple[list[str], dict[str, Any]]]:
