@@ -29,7 +29,9 @@ def gridded_rows(rows: str, keys: Sequence[str], grid: Grid, where: str = "x IS 
     moved = f"SELECT {shown}x, d, {_middle(grid)} AS m FROM ({known}) AS q"
     point = case([("d < 0", f"{integer(grid.centre)} - m")], f"{integer(grid.centre)} + m")
     inside = f"GREATEST(LEAST({point}, {integer(grid.high)}), {integer(grid.low)})"
-    return f"SELECT {shown}{cast(inside, 'BIGINT')} AS t, {above} FROM ({moved}) AS p"
+    # These two pass over NULL, and would make an end of the grid of it.
+    told = case([("d IS NOT NULL", cast(inside, "BIGINT"))])
+    return f"SELECT {shown}{told} AS t, {above} FROM ({moved}) AS p"
 
 
 def pointed(columns: Columns, grid: Grid | None) -> Columns:
