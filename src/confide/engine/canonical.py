@@ -74,14 +74,17 @@ def text_of(value: str, storage: Storage) -> str:
 
 
 def _float_text(value: str) -> str:
-    """Whole numbers as digits; else a decimal of few digits, which every engine writes alike; else nothing."""
+    """Whole numbers as digits; else a decimal of few digits, which every engine writes alike; else nothing.
+
+    A NaN is none, also where an optimiser believes that all values are of few digits and that none is whole.
+    """
     size, written = f"ABS({value})", cast(value, "VARCHAR")
     digits = f"LTRIM(REPLACE(REPLACE({written}, '-', ''), '.', ''), '0')"
     few = f"{size} >= {double(LEAST_POSITIONAL)} AND {size} < {double(MOST_POSITIONAL)}"
     return case(
         [
             (f"{value} = FLOOR({value}) AND {size} < {LARGEST_EXACT}", cast(f"TRY_CAST({value} AS BIGINT)", "VARCHAR")),
-            (f"{few} AND LENGTH({digits}) <= {SIGNIFICANT}", written),
+            (f"{few} AND LENGTH({digits}) <= {SIGNIFICANT} AND NOT ISNAN({value})", written),
         ]
     )
 
