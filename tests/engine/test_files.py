@@ -522,7 +522,18 @@ def test_wide_public_numbers_and_decimals(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stored", [pa.float64(), pa.float32()], ids=str)
 @pytest.mark.parametrize(
     "others",
-    [[], [1.0], [500.0], [-99.0], [0.5, 0.5], [1.0, 400.0, 500.0], [1.25, 1.75], [1e30, float("inf")]],
+    [
+        [],
+        [1.0],
+        [4.0, 4.0],
+        [500.0],
+        [-99.0],
+        [0.5, 0.5],
+        [1.0, 400.0, 500.0],
+        [1.25, 1.75],
+        [2.0**52],
+        [1e30, float("inf")],
+    ],
     ids=str,
 )
 def test_a_nan_in_parquet_is_no_number_whatever_stands_beside_it(
@@ -531,6 +542,7 @@ def test_a_nan_in_parquet_is_no_number_whatever_stands_beside_it(
     """Statistics in such files leave NaN out, and an optimiser believes them."""
     columns = {
         "x": {"range": [-50, 400]},
+        "wide": {"range": [0, 10**15], "grain": "1/1000"},
         "u": {"range": "unbounded", "grain": 1},
         "name": {"type": "text"},
         "flag": {"values": [True, False]},
@@ -547,7 +559,7 @@ def test_a_nan_in_parquet_is_no_number_whatever_stands_beside_it(
             "SELECT COUNT(x) AS a, SUM(x) AS b, COUNT(*) FILTER (WHERE x > 3) AS c, "
             "COUNT(*) FILTER (WHERE x <= 3) AS d, COUNT(u) AS e, COUNT(name) AS f, "
             "COUNT(*) FILTER (WHERE x IS NOT NULL) AS g, COUNT(DISTINCT name) AS h, COUNT(flag) AS i, "
-            "COUNT(code) AS j, COUNT(word) AS k FROM person"
+            "COUNT(code) AS j, COUNT(word) AS k, COUNT(wide) AS l, SUM(wide) AS m FROM person"
         )
         exact = engine.evaluate(bind(text, rules, engine).summary, CHARGE, SECRET)
         found.append([int(cell[0]) for cell in exact.cells])

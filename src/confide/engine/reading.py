@@ -130,7 +130,8 @@ def _whole_index(column: Number, value: str) -> list[tuple[str, str]]:
         return []
     size = f"ABS({value})"
     large = f"{size} >= {double(float(least))} AND {size} < {double(float(_LARGEST_EXACT))}"
-    return [(f"{large} AND {value} = FLOOR({value})", exact)]
+    # An optimiser that knows no NaN believes that the cast is never NULL, and compares it as such.
+    return [(f"{large} AND {value} = FLOOR({value}) AND NOT ISNAN({value})", exact)]
 
 
 def _nearest(value: Fraction) -> float:
