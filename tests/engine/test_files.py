@@ -565,3 +565,12 @@ def test_a_nan_in_parquet_is_no_number_whatever_stands_beside_it(
         found.append([int(cell[0]) for cell in exact.cells])
         engine.close()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("stored", [pa.float64(), pa.float32()], ids=str)
+def test_a_nan_in_a_public_parquet_file_is_passed_over(stored: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2, 3]}), tmp_path / "p.parquet")
+    public = pa.table({"k": [1, 2, 3], "v": pa.array([1.5, 2.5, float("nan")], stored)})
+    pq.write_table(public, tmp_path / "q.parquet")
+    rules = policy(tmp_path, {"person": "p.parquet", "q": "q.parquet"}, {"k": {"type": "id"}}, q={"public": True})
+    assert ask(rules, "SELECT COUNT(*) AS n FROM person JOIN q ON person.k = q.k WHERE v > 1") == [2]

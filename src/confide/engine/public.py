@@ -23,7 +23,8 @@ Run = Callable[[str], list[tuple[Any, ...]]]
 def infer_column(run: Run, table: str, label: str, storage: Storage) -> Column:
     """What a column of a public table holds: a short list of values, a range, or neither."""
     column, source = name(label), f"main.{name(table)}"
-    finite = f" WHERE {column} BETWEEN -1e300 AND 1e300" if storage.kind == "float" else ""
+    # An optimiser may believe the first part of every value, NaN among them.
+    finite = f" WHERE {column} BETWEEN -1e300 AND 1e300 AND NOT ISNAN({column})" if storage.kind == "float" else ""
     ends = f"MIN({column}), MAX({column})" if storage.kind not in ("text", "boolean", "other") else "NULL, NULL"
     least, most, distinct = run(f"SELECT {ends}, COUNT(DISTINCT {column}) FROM {source}{finite}")[0]
     if storage.kind in ("text", "boolean", "integer") and 0 < distinct <= _MOST_VALUES:
