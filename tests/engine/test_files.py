@@ -1,10 +1,12 @@
 """Files as sources: what they hold is read as the policy says, and what they cannot hold is said without showing it."""
 
 import gzip
+import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import duckdb
@@ -366,6 +368,23 @@ def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:
         engine.evaluate(summary, CHARGE, SECRET)
     engine.close()
     assert DuckDBEngine(rules).version != engine.version
+
+
+def test_a_file_of_equal_size_and_time_is_noticed(tmp_path: Path) -> None:
+    """What was learnt of the one, such as how many rows a unit has, would be believed of the other."""
+    place, other = tmp_path / "p.parquet", tmp_path / "other.parquet"
+    pq.write_table(people(), place)
+    rules = policy(tmp_path, {"person": "p.parquet"})
+    engine = DuckDBEngine(rules)
+    engine.ready()
+    shutil.copy2(place, other)
+    sleep(0.05)  # as fine as the clock of a file system is
+    shutil.copy2(other, place)
+    assert (place.stat().st_size, place.stat().st_mtime_ns) == (other.stat().st_size, other.stat().st_mtime_ns)
+    with pytest.raises(SourceError, match="have changed"):
+        engine.ready()
+    assert DuckDBEngine(rules).version == engine.version
+    engine.close()
 
 
 def test_the_version_of_a_file_changes_with_it_unless_the_policy_names_one(tmp_path: Path) -> None:

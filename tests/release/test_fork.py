@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -189,6 +190,26 @@ def test_a_child_never_reads_other_data_than_its_parent(session: Session, tmp_pa
 
     assert code_of(forked(work)) == 0
     ask_often(session, COUNT, 2, 1)
+
+
+def test_a_child_never_reads_a_frame_that_was_changed(tmp_path: Path) -> None:
+    """Its columns may share memory with arrays of the program; the parent knows how many rows each unit had in them."""
+    unit = np.arange(ROWS)
+    tables = {"t": {**TABLES["t"], "at_most": {"rows": 1}}}
+    policy = rules(unit="t.k", version="1", tables=tables)
+    with confide.open(
+        policy, {"t": {"k": unit, "x": np.full(ROWS, 1000)}}, tmp_path / "ledger", create=True
+    ) as session:
+        ask_often(session, SUM, 0, 1)
+        assert code_of(forked(lambda: ask_often(session, SUM, 1, 1))) == 0
+        unit[:] = 7
+
+        def work() -> None:
+            with pytest.raises(SourceError, match="have changed since"):
+                ask(session, SUM, 2)
+
+        assert code_of(forked(work)) == 0
+        ask_often(session, SUM, 3, 1)
 
 
 @pytest.mark.parametrize("session", ["postgres"], indirect=True)

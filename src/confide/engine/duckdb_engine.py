@@ -12,7 +12,7 @@ import duckdb
 from confide.engine.loading import Loader, public_columns
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows, run_apart, run_batches, run_columns
-from confide.engine.source import Attached, File, prepare, stamp, version_of
+from confide.engine.source import Attached, File, Source, Stamp, prepare, stamp, version_of
 from confide.engine.sql_engine import SqlEngine
 from confide.errors import SourceError
 from confide.host.fork import abandon_in_children, leave_open
@@ -44,9 +44,8 @@ class DuckDBEngine(SqlEngine):
         self._lock = threading.Lock()
         self._closed = False
         self._sources = prepare(policy, data)
-        self._stamps = self._live_stamps()
-        self._opened_from = self._all_stamps()
-        self._version = version_of(policy, self._sources)
+        self._stamps = self._all_stamps()
+        self._version = version_of(policy, self._stamps)
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._connection, self._storages = self._load()
         abandon_in_children(self)
@@ -94,8 +93,9 @@ class DuckDBEngine(SqlEngine):
                 raise SourceError("the data are closed")
             if self._connection is None:
                 connection, _ = self._load()
-                opened = (self._opened_from, self._version)
-                if (self._all_stamps(), version_of(self._policy, self._sources)) != opened:
+                # Frames by what they hold too, whatever the policy calls it: a frame may share the memory of another,
+                # and what was learnt of the one, such as how many rows a unit has, is believed of the other.
+                if self._all_stamps() != self._stamps:
                     connection.close()
                     raise SourceError(
                         "the data have changed since the process that forked opened them: open them again"
@@ -113,18 +113,18 @@ class DuckDBEngine(SqlEngine):
         return run_batches(self._database(), statement, self._limit)
 
     def _unchanged(self) -> bool:
-        return self._stamps == self._live_stamps()
+        """Of the files that are read anew for every question; text files and frames were copied."""
+        return all(stamp(source) == self._stamps[label] for label, source in self._sources.items() if _is_live(source))
 
-    def _live_stamps(self) -> list[tuple[str, ...]]:
-        """The state of the files that are read anew for every question; text files and frames were copied."""
-        sources = self._sources.values()
-        return [stamp(s) for s in sources if isinstance(s, Attached) or (isinstance(s, File) and s.kind == "parquet")]
-
-    def _all_stamps(self) -> list[tuple[str, ...]]:
-        return [stamp(source) for source in self._sources.values()]
+    def _all_stamps(self) -> dict[str, Stamp]:
+        return {label: stamp(source) for label, source in self._sources.items()}
 
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         return public_columns(self._policy, self._storages, table)
+
+
+def _is_live(source: Source) -> bool:
+    return isinstance(source, Attached) or (isinstance(source, File) and source.kind == "parquet")
 
 
 def _end_quietly() -> None:

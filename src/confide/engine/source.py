@@ -55,6 +55,7 @@ class Frame:
 
 
 Source = File | Attached | Frame
+Stamp = tuple[tuple[str, ...], ...]
 
 
 def prepare(policy: Policy, data: Mapping[str, Any] | None) -> dict[str, Source]:
@@ -74,38 +75,36 @@ def prepare(policy: Policy, data: Mapping[str, Any] | None) -> dict[str, Source]
     }
 
 
-def version_of(policy: Policy, sources: Mapping[str, Source]) -> str:
-    """The state of the data as a whole: the policy's word for it, or else files by their stamps, frames by content.
-
-    It follows from the data, and anybody could make it from a guess of them: it goes into keys, under a secret, and
-    nowhere else.
-    """
-    if policy.version is not None:
-        return plain_name("stated", policy.version)
-    states = [plain_name(name, *_state(source)) for name, source in sorted(sources.items())]
-    return plain_name("found", *states)
-
-
-def stamp(source: Source) -> tuple[str, ...]:
-    """Place, size and time of change of every file of a source; nothing for a frame."""
+def stamp(source: Source) -> Stamp:
+    """What a source is known by: the place, size and times of change of each of its files; a frame by its content."""
     match source:
+        case Frame(frame=frame):
+            return (("frame", digest(frame)),)
         case File(paths=paths):
-            return tuple(part for path in paths for part in _stamp(Path(path)))
+            return ("files",), *(_stamp(Path(path)) for path in paths)
         case Attached(path=path):
-            return (*_stamp(Path(path)), *_stamp(Path(f"{path}.wal")))
-    return ()
+            return ("files",), _stamp(Path(path)), _stamp(Path(f"{path}.wal"))
 
 
-def _stamp(path: Path) -> tuple[str, str, str]:
+def _stamp(path: Path) -> tuple[str, ...]:
     try:
         facts = path.stat()
     except OSError:
         return str(path), "gone", ""
-    return str(path), str(facts.st_size), str(facts.st_mtime_ns)
+    return str(path), str(facts.st_size), str(facts.st_mtime_ns), str(facts.st_ctime_ns)
 
 
-def _state(source: Source) -> tuple[str, ...]:
-    return ("frame", digest(source.frame)) if isinstance(source, Frame) else ("files", *stamp(source))
+def version_of(policy: Policy, stamps: Mapping[str, Stamp]) -> str:
+    """The state of the data as a whole: the policy's word for it, or else what each source is known by.
+
+    It follows from the data, and anybody could make it from a guess of them: it goes into keys, under a secret, and
+    nowhere else. The last time in a stamp, which no program that copies a file can set back, is not part of it: files
+    that are moved with their times are the same data.
+    """
+    if policy.version is not None:
+        return plain_name("stated", policy.version)
+    parts = [plain_name(name, *(part for own in marks for part in own[:3])) for name, marks in sorted(stamps.items())]
+    return plain_name("found", *parts)
 
 
 def _declared(policy: Policy, name: str) -> Source:
