@@ -92,3 +92,16 @@ def test_charts_have_a_bar_per_row_and_stay_finite() -> None:
     json.dumps(chart, allow_nan=False)
     assert "density" in chart["vconcat"][1]["title"]
     assert "TEST NOISE" in sample(test_noise=True).plot().to_dict()["vconcat"][0]["title"]
+
+
+def test_no_name_or_key_leaves_the_script_of_a_chart() -> None:
+    """A notebook shows a chart as a page whose script holds it as it is; keys may come from the data."""
+    name = "</script><script>alert(1)</script><!--"
+    key = KeyColumn(name, "text", (name, "<18", "a < b"))
+    counts = ValueColumn(name, "integer", (1, 2, 3), (0, 0, 0), (9, 9, 9), "x", "always")
+    page = sample(columns=(key, counts)).plot().to_html()
+    assert "alert(1)" in page
+    inside = page.split("alert(1)", 1)[1].rsplit("alert(1)", 1)[0]
+    assert not any(mark in inside for mark in ("<script", "</script", "<!--"))
+    assert "<18" in page
+    assert "a < b" in page

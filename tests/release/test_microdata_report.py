@@ -134,6 +134,16 @@ def test_charts(people: Session) -> None:
     assert "TEST NOISE" in chart["title"]
 
 
+def test_no_value_leaves_the_script_of_a_chart() -> None:
+    values = ["</script><script>alert(1)", "<18"]
+    rules = {"budget": {"epsilon": 9}, "unit": "row", "tables": {"t": {"columns": {"g": {"values": values}}}}}
+    with confide.testing.open(rules, {"t": {"g": values}}, seed=1) as session:
+        page = session.microdata(["g"], epsilon=1).plot("g").to_html()
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+    assert "<18" in page
+
+
 def test_an_approximate_budget_is_reported_in_rho() -> None:
     with confide.testing.open(policy(APPROXIMATE), frames(300), seed=2) as session:
         made = session.microdata([(), ("region", "sex", "BIN(age, 5)")], epsilon=1)

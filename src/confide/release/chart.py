@@ -3,6 +3,8 @@
 from sys import float_info
 from typing import TYPE_CHECKING, Any, Final
 
+from confide.release.rendering import drawable
+
 if TYPE_CHECKING:
     from confide.release.answer import Answer
 
@@ -30,7 +32,9 @@ def error_bars(answer: "Answer") -> Any:
         ]
         base = alt.Chart(alt.InlineData(values=rows)).encode(
             x=alt.X(
-                "group:N", sort=alt.EncodingSortField("order"), title=", ".join(key.name for key in answer.keys) or None
+                "group:N",
+                sort=alt.EncodingSortField("order"),
+                title=drawable(", ".join(key.name for key in answer.keys)) or None,
             )
         )
         tooltip = [
@@ -39,10 +43,10 @@ def error_bars(answer: "Answer") -> Any:
         ]
         scale = alt.Scale(zero=False)
         bars = base.mark_errorbar(ticks=alt.MarkConfig(size=12)).encode(
-            y=alt.Y("low:Q", title=column.name, scale=scale), y2=alt.Y2("high:Q"), tooltip=tooltip
+            y=alt.Y("low:Q", title=drawable(column.name), scale=scale), y2=alt.Y2("high:Q"), tooltip=tooltip
         )
         points = base.mark_point(filled=True, size=50).encode(y=alt.Y("estimate:Q", scale=scale), tooltip=tooltip)
-        title = f"{column.name}, {answer.confidence:.4g} intervals ({column.assumes})"
+        title = f"{drawable(column.name)}, {answer.confidence:.4g} intervals ({column.assumes})"
         if answer.test_noise:
             title += " - TEST NOISE"
         panels.append(alt.layer(bars, points).properties(title=title, height=_HEIGHT, width=_WIDTH))
@@ -55,4 +59,5 @@ def _placed(value: float, otherwise: float | None) -> float | None:
 
 
 def _label(answer: "Answer", row: int) -> str:
-    return ", ".join("NULL" if key.values[row] is None else str(key.values[row]) for key in answer.keys) or "all"
+    names = ["NULL" if key.values[row] is None else drawable(str(key.values[row])) for key in answer.keys]
+    return ", ".join(names) or "all"

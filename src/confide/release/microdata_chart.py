@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from confide.release.microdata_design import show_marginal
+from confide.release.rendering import drawable
 
 if TYPE_CHECKING:
     from confide.release.microdata import Microdata
@@ -22,7 +23,9 @@ def noisy_and_fitted(made: "Microdata", marginal: object) -> Any:
     keys = made.measured.keys(found.marginal)
     rows = [
         {
-            "group": ", ".join("NULL" if key.values[row] is None else str(key.values[row]) for key in keys) or "total",
+            "group": drawable(
+                ", ".join("NULL" if key.values[row] is None else str(key.values[row]) for key in keys) or "total"
+            ),
             "order": row,
             "noisy": int(count),
             "low": int(count) - half,
@@ -31,13 +34,12 @@ def noisy_and_fitted(made: "Microdata", marginal: object) -> Any:
         }
         for row, count in enumerate(found.counts[:_MOST])
     ]
-    title = (
-        f"{show_marginal(found.marginal)}: fitted by {made.method} (bars), noisy with {made.confidence:.4g} intervals"
-    )
+    shown = drawable(show_marginal(found.marginal))
+    title = f"{shown}: fitted by {made.method} (bars), noisy with {made.confidence:.4g} intervals"
     if made.measured.test_noise:
         title += " - TEST NOISE"
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("group:N", sort=alt.EncodingSortField("order"), title=", ".join(found.marginal) or None)
+        x=alt.X("group:N", sort=alt.EncodingSortField("order"), title=drawable(", ".join(found.marginal)) or None)
     )
     tooltip = [
         alt.Tooltip(f"{field}:{kind}")

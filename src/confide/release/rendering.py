@@ -1,5 +1,6 @@
 """How answers and plans look in print and in a notebook. Words and numbers only; nothing is computed here."""
 
+import re
 from html import escape
 from io import StringIO
 from math import isinf
@@ -29,6 +30,13 @@ def number(value: float) -> str:
 def printable(text: str) -> str:
     """A key may come from the data, a name from whoever asks: whatever would steer a terminal is spelled out."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def drawable(text: str) -> str:
+    """Charts stand in the script of a page, as they are: whatever would end that script, or begin another, is spelled
+    out as well. A group may be called <18.
+    """
+    return re.sub(r"<(?=[/!?a-zA-Z])", r"\\x3c", printable(text))
 
 
 def answer_table(answer: "Answer") -> Any:

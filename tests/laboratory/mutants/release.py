@@ -3,6 +3,7 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("a key leaves the script of a chart", "release/rendering.py", "return re.sub(r\"<(?=[/!?a-zA-Z])\", r\"\\\\x3c\", printable(text))", "return printable(text)", "tests/release/test_answer.py::test_no_name_or_key_leaves_the_script_of_a_chart"),
     Mutant("what is kept is not what is given", "release/holdings.py", "return result if result is not None and kept == outcome else told(kept, read)", "return result if result is not None else told(kept, read)", "tests/release/test_holdings.py::test_of_two_that_race_both_get_what_was_kept_first[failure]"),
     Mutant("an outcome is given and not kept", "release/holdings.py", "kept = self._keep(charge, outcome)", "kept = outcome", "tests/release/test_holdings.py::test_whatever_goes_wrong_leaves_the_same_failure_for_good[released-EngineError]"),
     Mutant("all analysts share a key", "release/holdings.py", "self.engine.version, self.analyst, *parts)", "self.engine.version, *parts)", "tests/release/test_keys.py::test_no_two_requests_share_a_key"),
