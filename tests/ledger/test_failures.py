@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from confide.errors import LedgerBusy, LedgerError, LedgerFull
+from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
 from confide.ledger import SqliteLedger, storage
 from confide.ledger.anchor import Anchor, read_mark
 from confide.ledger.durability import EXIT_CODE
@@ -425,3 +425,20 @@ def test_an_interrupt_waits_for_the_end_of_the_transaction(tmp_path: Path, monke
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert ledger.charge(PART, "a question", "key").sequence == 2
         assert ledger.spent() == PART
+
+
+def test_a_connection_that_is_closed_under_a_thread_is_no_damage(tmp_path: Path) -> None:
+    """A program that ends closes it while threads that it does not wait for go on; the file is whole."""
+    with SqliteLedger.create(tmp_path / "ledger", Budget.of(1)) as ledger:
+        charge = ledger.charge(PART, "before", "first")
+        connection = ledger._transactions._connection
+        assert connection is not None
+        connection.close()
+        with pytest.raises(LedgerError, match=r"closed while it was in use\. Nothing was charged") as failed:
+            ledger.charge(PART, "after", "second")
+        assert not isinstance(failed.value, LedgerDamaged)
+        with pytest.raises(LedgerError, match=r"closed while it was in use\. The charge stands") as failed:
+            ledger.store(charge, b"answer")
+        assert not isinstance(failed.value, LedgerDamaged)
+    with SqliteLedger.open(tmp_path / "ledger") as ledger:
+        assert ledger.verify().sequence == 2

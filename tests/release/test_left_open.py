@@ -6,10 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 
 import confide
+from confide.errors import LedgerError
 from tests.servers import PostgresServer
 
 TABLES = {"t": {"columns": {"x": {"range": [0, 9]}}}}
@@ -59,3 +61,42 @@ def test_data_and_ledger_on_postgres(
     while (left := postgres_server.run(connected)[0][0]) > 2 and time.monotonic() < until:
         time.sleep(0.05)
     assert left <= 2
+
+
+class Busy:
+    """A connection that another thread is in the middle of."""
+
+    def __init__(self, connection: Any, times: int) -> None:
+        self.connection, self.times = connection, times
+
+    def close(self) -> None:
+        if self.times:
+            self.times -= 1
+            raise duckdb.Error("connection is busy with another call; it refuses instead of waiting")
+        self.connection.close()
+
+
+def test_closing_waits_for_those_who_are_just_asking(tmp_path: Path) -> None:
+    session = confide.open(rules(), {"t": pd.DataFrame({"x": [1]})}, tmp_path / "ledger", create=True)
+    engine: Any = session._holdings.engine
+    busy = Busy(engine._connection, 3)
+    engine._connection = busy
+    session.close()
+    assert busy.times == 0
+    with pytest.raises(duckdb.Error, match="closed"):
+        busy.connection.execute("SELECT 1")
+    with pytest.raises(LedgerError, match="was closed"):
+        session.sql(SQL, epsilon=1)
+
+
+def test_a_ledger_is_closed_whatever_becomes_of_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = confide.open(rules(), {"t": pd.DataFrame({"x": [1]})}, tmp_path / "ledger", create=True)
+
+    def fail() -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(session._holdings.engine, "close", fail)
+    with pytest.raises(OSError, match="no"):
+        session.close()
+    with pytest.raises(LedgerError, match="was closed"):
+        session.sql(SQL, epsilon=1)

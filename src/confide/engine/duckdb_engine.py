@@ -4,6 +4,7 @@ import atexit
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from confide.host.fork import abandon_in_children, leave_open
 from confide.policy import Column, Policy
 
 _LIMIT_SECONDS = 3600.0
+_PATIENCE = 5.0
 
 
 class DuckDBEngine(SqlEngine):
@@ -73,7 +75,7 @@ class DuckDBEngine(SqlEngine):
         self._closed = True
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            _close(connection)
 
     def abandon(self) -> None:
         """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
@@ -121,6 +123,21 @@ class DuckDBEngine(SqlEngine):
 
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         return public_columns(self._policy, self._storages, table)
+
+
+def _close(connection: duckdb.DuckDBPyConnection) -> None:
+    """Close it between two calls of others, who each need it for a moment only: the library refuses to wait for them.
+
+    Their statements run on cursors of their own, and end as they would have; the next ones find nothing open.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return connection.close()
+        except duckdb.Error:
+            if time.monotonic() >= deadline:
+                return None  # whoever uses it last closes it
+        time.sleep(0.0005)
 
 
 def _is_live(source: Source) -> bool:

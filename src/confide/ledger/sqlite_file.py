@@ -79,6 +79,9 @@ def translated(error: sqlite3.Error, path: Path) -> LedgerError:
     code = _code(error)
     if code in _FSYNC:
         end_process(f"the ledger {path} could not be forced to disk")
+    if isinstance(error, sqlite3.ProgrammingError):
+        # Python's own, about the connection and not the file: a program that ends closes it under threads that go on.
+        return LedgerError(f"the ledger {path} was closed while it was in use")
     if is_busy(error):
         return LedgerBusy(f"the ledger {path} is locked by another program")
     if code in _FULL:

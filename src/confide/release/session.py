@@ -314,8 +314,10 @@ class Session:
         )
 
     def close(self) -> None:
-        self._holdings.engine.close()
-        self._holdings.ledger.close()
+        try:
+            self._holdings.engine.close()
+        finally:
+            self._holdings.ledger.close()
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("a closed ledger is a damaged one", "ledger/sqlite_file.py", "if isinstance(error, sqlite3.ProgrammingError):", "if False:", "tests/ledger/test_failures.py::test_a_connection_that_is_closed_under_a_thread_is_no_damage"),
     Mutant("the budget is not checked", "ledger/booking.py", "if not _within(total, terms.cap) or (limit is not None and not _within(_plus(counted, request.amount), limit[0])):", "if limit is not None and not _within(_plus(counted, request.amount), limit[0]):", "tests/ledger/test_sqlite.py::test_conforms[check_exact]"),
     Mutant("the cap of an analyst is not checked", "ledger/booking.py", "if not _within(total, terms.cap) or (limit is not None and not _within(_plus(counted, request.amount), limit[0])):", "if not _within(total, terms.cap):", "tests/ledger/test_sqlite.py::test_conforms[check_caps]"),
     Mutant("a charge is not added to the total", "ledger/booking.py", "        \"total\": write_quanta(total),\n        \"accounts\"", "        \"accounts\"", "tests/ledger/test_sqlite.py::test_conforms[check_exact]"),
