@@ -1,5 +1,6 @@
 """A release as a folder, its data card, and loading it back."""
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -99,6 +100,10 @@ def test_what_is_no_release_is_refused(people: Session, tmp_path: Path) -> None:
     (folder / "release.json").write_text(text.replace("discrete laplace", "laplace"))
     with pytest.raises(ParameterError, match="no law of noise"):
         Microdata.load(folder)
+    for told in ("[" * 100_000, "[]", re.sub(r'"cost": \{[^}]*\}', '"cost": {"epsilon": "1/0"}', text)):
+        (folder / "release.json").write_text(told)
+        with pytest.raises(SourceError, match="does not hold microdata"):
+            Microdata.load(folder)
     (folder / "release.json").write_text(text)
     (folder / "table.parquet").write_bytes(b"PAR1")
     with pytest.raises(SourceError, match="does not hold microdata"):

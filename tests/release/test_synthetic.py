@@ -1,5 +1,6 @@
 """Synthetic data: near the data, kept, drawn, asked, and taken for a frame."""
 
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -194,6 +195,31 @@ def test_what_is_no_synthetic_data_is_refused(damage: bytes, tmp_path: Path) -> 
     place.write_bytes(damage)
     with pytest.raises(SourceError):
         confide.load_synthetic(place)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "null",
+        "[" * 100_000,
+        '{"policy": 7}',
+        '"cost": null',
+        '"cost": {"epsilon": "1/0"}',
+        '"cost": {"epsilon": 1e999}',
+    ],
+)
+def test_whatever_a_file_says_is_refused_in_words(told: str, twin: Synthetic) -> None:
+    magic = b"confide synthetic 1\n"
+    content = zlib.decompress(twin.to_bytes()[len(magic) :])
+    length = int.from_bytes(content[:4], "little")
+    text = content[4 : 4 + length].decode()
+    if told.startswith('"cost"'):
+        told = re.sub(r'"cost": \{[^}]*\}', lambda _: told, text)
+        assert told != text
+    written = told.encode()
+    changed = len(written).to_bytes(4, "little") + written + content[4 + length :]
+    with pytest.raises(SourceError, match="damaged"):
+        Synthetic.from_bytes(magic + zlib.compress(changed))
 
 
 def test_damaged_data_are_refused(twin: Synthetic, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from confide.errors import ParameterError, SourceError
+from confide.errors import ConfideError, ParameterError, SourceError
 from confide.fit import METHODS, Certificate, Fit, Problem, Public
 from confide.release.microdata import Microdata, problem_of
 from confide.release.microdata_card import card_facts, card_html
@@ -60,7 +60,9 @@ def read_folder(folder: Path) -> Microdata:
         measured = Measurements.from_facts(facts["measured"], parts)
         table = pq.read_table(folder / TABLE)
         return _restored(facts, measured, table, folder)
-    except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+    except ConfideError:
+        raise
+    except Exception as error:  # what files say may be wrong in any way
         raise SourceError(
             f"{folder} does not hold microdata as to_parquet writes them: {type(error).__name__}"
         ) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import ParameterError, SourceError
+from confide.errors import ConfideError, ParameterError, SourceError
 from confide.policy import Policy, RowUnit, Table
 from confide.privacy.budget import Budget
 from confide.release.cost import Cost
@@ -179,7 +179,9 @@ class Synthetic:
             cost, notes = Cost.from_dict(facts.pop("cost")), tuple(facts.pop("notes"))
             relaxed = RelaxedTable(domain.sizes, weights.astype(np.float32))
             return cls(table, domain, relaxed, cost=cost, notes=notes, **facts)
-        except (ValueError, KeyError, TypeError, struct.error, zlib.error) as error:
+        except ConfideError:
+            raise
+        except Exception as error:  # what a file says may be wrong in any way
             raise SourceError(f"the synthetic data are damaged ({type(error).__name__}); save them again") from None
 
     def __str__(self) -> str:
