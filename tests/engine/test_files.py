@@ -593,3 +593,32 @@ def test_a_nan_in_a_public_parquet_file_is_passed_over(stored: Any, tmp_path: Pa
     pq.write_table(public, tmp_path / "q.parquet")
     rules = policy(tmp_path, {"person": "p.parquet", "q": "q.parquet"}, {"k": {"type": "id"}}, q={"public": True})
     assert ask(rules, "SELECT COUNT(*) AS n FROM person JOIN q ON person.k = q.k WHERE v > 1") == [2]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE VIEW visit AS SELECT p, x FROM base USING SAMPLE 50%",
+        "CREATE VIEW visit AS SELECT p, CAST(FLOOR(RANDOM() * 10) AS INTEGER) AS x FROM base",
+        "CREATE TABLE visit (p INTEGER, x DOUBLE GENERATED ALWAYS AS (RANDOM() * 10))",
+    ],
+)
+def test_what_reads_otherwise_each_time_is_read_once(made: str, tmp_path: Path) -> None:
+    """A bound reads rows twice: of a view that gives others each time, a unit may pass with all that it has."""
+    connection = duckdb.connect(str(tmp_path / "d.duckdb"))
+    connection.execute("CREATE TABLE base AS SELECT i // 10 AS p, i % 10 AS x FROM range(1000) AS t(i)")
+    connection.execute("CREATE TABLE person AS SELECT DISTINCT p FROM base")
+    connection.execute(made)
+    if "TABLE visit" in made:
+        connection.execute("INSERT INTO visit (p) SELECT p FROM base")
+    connection.close()
+    visit = {"references": {"p": "person.p"}, "at_most": {"rows": 2}, "columns": {"x": {"range": [0, 9]}}}
+    tables = {"person": {"columns": {"p": {"type": "id"}}}, "visit": visit}
+    facts = {"confide": 1, "budget": {"epsilon": 1}, "unit": "person.p", "source": "d.duckdb", "tables": tables}
+    rules = Policy.parse(facts, base=tmp_path)
+    engine = DuckDBEngine(rules)
+    summary = bind("SELECT COUNT(*) AS n FROM visit WHERE x > 6", rules, engine).summary
+    found = {int(engine.evaluate(summary, CHARGE, SECRET).cells[0][0]) for _ in range(8)}
+    engine.close()
+    assert len(found) == 1
+    assert max(found) <= 200

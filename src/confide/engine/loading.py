@@ -82,7 +82,8 @@ class Loader:
                 self._stored(table, source, origins, "VIEW")
             case Attached(path=path):
                 origin = f"{aliases[path]}.main.{name(table.name)}"
-                self._stored(table, source, [self._uncollated(source, origin)], "VIEW")
+                kind = "VIEW" if self._stays(aliases[path], table) else "TABLE"
+                self._stored(table, source, [self._uncollated(source, origin)], kind)
 
     def _frame(self, table: Table, source: Frame, frame: object) -> None:
         alias = f"frame {table.name}"
@@ -169,6 +170,15 @@ class Loader:
 
     def _schema(self, source: Source, origin: str) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in self._try(f"DESCRIBE SELECT * FROM {origin}", source.unreadable)}
+
+    def _stays(self, database: str, table: Table) -> bool:
+        """Whether a table of a DuckDB file reads alike twice. A view need not, nor a generated column, which may call
+        random(): they are read once, when they are opened.
+        """
+        place = f"database_name = {text(database)} AND schema_name = 'main'"
+        named = f"LOWER(table_name) = LOWER({text(table.name)})"
+        found = run(self.connection, f"SELECT sql FROM duckdb_tables() WHERE {place} AND {named}")
+        return bool(found) and "GENERATED ALWAYS AS" not in str(found[0][0])
 
     def _uncollated(self, source: Source, origin: str) -> str:
         """A table whose texts are compared as bytes. Under a collation of the table's own, texts that differ are equal:
