@@ -19,6 +19,8 @@ class Refusal:
 
 UNREACHABLE: Final = Refusal("cannot be reached; check host, port and that it runs")
 SILENT: Final = Refusal("cannot be reached: it did not answer in time; check host, port and that it runs")
+UNWILLING: Final = Refusal("lets nobody in; its log says why")
+_OWN_WORDS: Final = "FATAL:"
 
 _SIGNS: Final = (
     (
@@ -34,7 +36,8 @@ _SIGNS: Final = (
         r"no password supplied",
         Refusal("asks for a password: set PGPASSWORD, or write a line in ~/.pgpass"),
     ),
-    (r"no pg_hba\.conf entry", Refusal("lets nobody in by that name from here (pg_hba.conf)")),
+    (r"no pg_hba\.conf entry|pg_hba\.conf rejects", Refusal("lets nobody in by that name from here (pg_hba.conf)")),
+    (r"not currently accepting connections", Refusal("has closed this database: ALTER DATABASE ... ALLOW_CONNECTIONS")),
     (r"permission denied for database", Refusal("does not let this user connect: GRANT CONNECT ON DATABASE")),
     (r"not permitted to log in", Refusal("does not let this user log in: ALTER ROLE ... LOGIN")),
     (r'database "[^"]*" does not exist', Refusal("has no such database; its administrator makes one: CREATE DATABASE")),
@@ -50,5 +53,6 @@ _SIGNS: Final = (
 
 
 def refusal(text: str) -> Refusal:
-    """What a text of libpq says."""
-    return next((found for sign, found in _SIGNS if re.search(sign, text)), UNREACHABLE)
+    """What a text of libpq says. A server that says anything at all was reached."""
+    known = next((found for sign, found in _SIGNS if re.search(sign, text)), None)
+    return known or (UNWILLING if _OWN_WORDS in text else UNREACHABLE)
