@@ -182,6 +182,16 @@ def test_a_change_under_us_ends_the_question_and_the_charge_stays(
         assert people.budget.spent == 3
 
 
+def test_how_names_are_quoted_is_no_change(postgres_server: PostgresServer, database: str, tmp_path: Path) -> None:
+    with confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True) as people:
+        postgres_server.run(f'ALTER DATABASE "{database}" SET quote_all_identifiers = on')
+        ended = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'confide' AND datname = "
+        )
+        postgres_server.run(f"{ended}'{database}'")
+        people.sql(NAMED, epsilon=1)
+
+
 def test_a_public_table_that_repeats_more_ends_the_question(
     postgres_server: PostgresServer, database: str, tmp_path: Path
 ) -> None:

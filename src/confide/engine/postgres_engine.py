@@ -46,6 +46,7 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
     "extra_float_digits": "1",
     "bytea_output": "hex",
+    "quote_all_identifiers": "off",  # else types are written in another way than when the tables were opened
     "lc_messages": "C",
     "idle_in_transaction_session_timeout": "600000",
     "tcp_user_timeout": "60000",
