@@ -9,16 +9,23 @@ they are, which is what the order would do with them, so only the others pay for
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Final
 
 from confide.engine.syntax import case, cast, select, text
 from confide.query.tree import Bound
 
 Columns = Sequence[tuple[str, str]]
 
+_LONGEST: Final = 10_000
+"""So many letters of a column are hashed as they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A relation to bound: its FROM and WHERE, the unit's column, the keys and inputs to keep, and what orders rows."""
+    """A relation to bound: its FROM and WHERE, the unit's column, the keys and inputs to keep, and what orders rows.
+
+    `texts` are those of `u`, the keys `k0`, ... and what orders rows, `o0`, ..., that may be texts of any length.
+    """
 
     source: str
     conditions: Sequence[str]
@@ -26,6 +33,7 @@ class Bounded:
     keys: Columns
     inputs: Columns
     order: Sequence[str]
+    texts: frozenset[str]
 
 
 def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
@@ -47,7 +55,7 @@ def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
     if limits_groups:
         rows = _first_groups(rows, relation, bound, secret)
     aliases = [alias for alias, _ in order]
-    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, secret)})"
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, relation.texts, secret)})"
     parts.append(f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}")
     many = f"SELECT u, COUNT(*) AS n FROM ({counted}) AS w GROUP BY u HAVING COUNT(*) > {few}"
     return f"WITH many AS MATERIALIZED ({many}) {' UNION ALL '.join(parts)}"
@@ -68,7 +76,7 @@ def bounded_once(relation: Bounded, bound: Bound, secret: bytes) -> str:
     if limits_groups:
         rows = _first_groups(rows, relation, bound, secret, bound.groups)
     aliases = [alias for alias, _ in order]
-    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, secret, bound.rows)})"
+    ranked = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {_order(aliases, relation.texts, secret, bound.rows)})"
     return f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}"
 
 
@@ -81,7 +89,8 @@ def _rows_of(relation: Bounded, units: str, extra: Columns) -> str:
 def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes, few: int | None = None) -> str:
     aliases = [alias for alias, _ in relation.keys]
     # The unit is part of the hash, so that not every unit keeps the same groups.
-    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {_order(['u', *aliases], secret, few)})"
+    order = _order(["u", *aliases], relation.texts, secret, few)
+    ranked = f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {order})"
     return f"SELECT * FROM (SELECT *, {ranked} AS gr FROM ({rows}) AS h) AS g WHERE gr <= {bound.groups}"
 
 
@@ -89,21 +98,25 @@ def _outside(unit: str) -> str:
     return f"{unit} NOT IN (SELECT u FROM many)"
 
 
-def _order(hashed: Sequence[str], secret: bytes, few: int | None = None) -> str:
+def _order(hashed: Sequence[str], texts: frozenset[str], secret: bytes, few: int | None = None) -> str:
     """By a hash that nobody knows without the secret; from `few` rows of a unit on.
 
     What is hashed are the values as texts, each with its length, so that only rows with the same values tie: an order
     among those that ran together would depend on how they are stored.
     """
     key = sha256(b"confide order\x00" + secret).hexdigest()[:32]
-    digest = f"SHA256(CONCAT({', '.join([text(key), *map(_measured, hashed)])}))"
+    parts = [_measured(column, column in texts) for column in hashed]
+    digest = f"SHA256(CONCAT({', '.join([text(key), *parts])}))"
     if few is not None:
         digest = case([(f"many > {few}", digest)])
     return f"{digest} NULLS LAST"
 
 
-def _measured(column: str) -> str:
-    """`,5:12345`, or `,` for what is unknown."""
+def _measured(column: str, long: bool) -> str:
+    """`,5:12345`, or `,` for what is unknown. A long text stands there by its own hash: no database could hold a text
+    of all columns if each were as long as it may be.
+    """
     written = cast(column, "VARCHAR")
-    known = f"CONCAT(',', {cast(f'LENGTH({written})', 'VARCHAR')}, ':', {written})"
+    told = case([(f"LENGTH({written}) > {_LONGEST}", f"SHA256({written})")], written) if long else written
+    known = f"CONCAT(',', {cast(f'LENGTH({written})', 'VARCHAR')}, ':', {told})"
     return case([(f"{column} IS NOT NULL", known)], "','")

@@ -9,12 +9,13 @@ from confide.engine.placing import place_sql, placed
 from confide.engine.row_sql import RowWriter, Storages
 from confide.engine.stretches import Stretch, inside
 from confide.engine.syntax import NARROW, among, case, cast, clamped, integer, name, select
-from confide.policy import Unbounded
+from confide.policy import Column, Identifier, Text, Unbounded
 from confide.query.grouping import key_size
 from confide.query.number import unbounded_reading
 from confide.query.tree import (
     Always,
     BinnedKey,
+    Bound,
     Cell,
     DeclaredKey,
     Field,
@@ -143,7 +144,16 @@ class SummaryWriter:
             return select([*keys, *inputs], source, conditions)
         order = [self._order(field) for field in summary.order_by]
         write = bounded_once if self._once else bounded_rows
-        return write(Bounded(source, conditions, unit, keys, inputs, order), summary.bound, self._secret)
+        bounded = Bounded(source, conditions, unit, keys, inputs, order, self._texts(summary.bound))
+        return write(bounded, summary.bound, self._secret)
+
+    def _texts(self, bound: Bound) -> frozenset[str]:
+        """Which columns of a relation to bound may be texts of any length."""
+        summary = self._summary
+        fields = {"u": bound.unit} | {f"o{place}": field for place, field in enumerate(summary.order_by)}
+        fields |= {f"k{place}": key.field for place, key in enumerate(summary.keys) if isinstance(key, UnknownKey)}
+        kinds = {alias: self._rows.storage(field).kind for alias, field in fields.items() if _is_free(field.column)}
+        return frozenset(alias for alias, kind in kinds.items() if kind not in ("integer", "wide integer"))
 
     def _grouping(self) -> str:
         if not self._summary.keys:
@@ -222,6 +232,10 @@ class SummaryWriter:
         """What a row gives to a cell, NULL if it does not pass the cell's filter."""
         value = "1" if cell.subject is None else self._rows.subject(cell.subject)
         return value if cell.where == Always(True) else case([(self._rows.predicate(cell.where), value)])
+
+
+def _is_free(column: Column) -> bool:
+    return isinstance(column, Identifier | Text)
 
 
 def _aggregate(cell: Cell, column: str) -> str:
