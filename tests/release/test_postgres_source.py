@@ -89,8 +89,8 @@ def test_nothing_is_left_behind_and_nothing_can_be_written(
         engine: Any = people._holdings.engine
         with pytest.raises(Exception, match="read-only"), engine._transaction():
             engine._ask("DELETE FROM public.person")
-        idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'confide' AND state <> 'idle'"
-        assert postgres_server.run(idle, database) == [(0,)]
+        busy = "datname = current_database() AND application_name = 'confide' AND state <> 'idle'"
+        assert postgres_server.run(f"SELECT count(*) FROM pg_stat_activity WHERE {busy}", database) == [(0,)]
     assert postgres_server.run(objects, database) == before
 
 
