@@ -67,7 +67,7 @@ def bodies(
     for number in range(entries):
         analyst = f"analyst {number % ANALYSTS}"
         request = Request.of(terms, LOSS, PURPOSE, f"{number:064x}", analyst)
-        body, accounts[analyst] = booking.charge(position, terms, request, accounts.get(analyst))
+        body, accounts[analyst] = booking.charge(position, terms, request, accounts)
         encoded = encode(body)
         digest = link(position.hash, encoded)
         yield body, encoded, digest
