@@ -177,7 +177,7 @@ def _ratios(case: Case, plan: Plan, answer: Any) -> dict[str, float]:
         for row in answer.to_dicts():
             low, value, high = (float(row[f"{column.name}{end}"]) for end in ("_low", "", "_high"))
             if low < value < high and abs(low + high - 2 * value) <= 0.02 * (high - low):
-                result[column.name] = (high - low) / 2 / column.half_width
+                result[column.name] = (high - low) / 2 / column.half_width if column.half_width else math.inf
                 break
     return result
 

@@ -16,7 +16,7 @@ def failures(seed: int, count: int) -> tuple[Counter[str], list[Outcome]]:
     for outcome in run_all(seed, count):
         kinds[outcome.kind] += 1
         kinds["forecasts"] += len(outcome.ratios)
-        off = {name: ratio for name, ratio in outcome.ratios.items() if not 0.5 <= ratio <= 2}
+        off = {name: ratio for name, ratio in outcome.ratios.items() if not 0.499999 <= ratio <= 2.000001}
         if outcome.kind == "wrong":
             wrong.append(outcome)
         elif off:

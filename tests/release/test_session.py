@@ -273,3 +273,16 @@ def test_intervals_cover_end_to_end() -> None:
     # At most 5 % are missed; 1,200 cells exceed 8.1 % with probability below 1e-5.
     assert misses / cells < 0.081
     assert np.isfinite(misses)
+
+
+def test_a_forecast_of_arithmetic_is_what_its_noise_says(tmp_path: Path) -> None:
+    """However large the table is thought to be: beside a large estimate the ends of an interval are one double."""
+    columns = {"x": {"range": [-1, 1], "grain": 0.001}, "y": {"range": [0, 10**12], "grain": 10**12}}
+    policy = {"budget": {"epsilon": 10**6}, "unit": "row", "tables": {"t": {"size": 10**9, "columns": columns}}}
+    with confide.testing.open(policy, {"t": {"x": [0.5], "y": [0]}}, seed=1) as session:
+        one, both = (
+            session.plan(f"SELECT {shown} AS n FROM t", epsilon=20_000) for shown in ("SUM(x)", "SUM(x) + SUM(x) - 7")
+        )
+        assert both.half_width["n"] == pytest.approx(2 * one.half_width["n"])
+        assert 0 < session.plan("SELECT SUM(x) * 1e-6 + SUM(y) AS n FROM t", epsilon=10).half_width["n"] < 10**13
+        assert not any("depends on how many rows" in note for note in both.notes)

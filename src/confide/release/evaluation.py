@@ -105,6 +105,17 @@ class Evaluator:
 
     # --- linear combinations ------------------------------------------------------------------------------------------
 
+    def half_width(self, value: Value, confidence: float) -> Fraction | None:
+        """Of a linear combination of measures, whose laws alone say it; None for anything else.
+
+        The interval of an estimate may be cut where nothing can lie, and its ends are doubles: beside a large estimate
+        they may be one number.
+        """
+        linear = self._linear(value)
+        if linear is None:
+            return None
+        return combined_half_width([(c, self.measurements[m].law) for m, c in linear[0].items()], confidence)
+
     def _linear(self, value: Value) -> Linear | None:
         """The value as a linear combination of measures, if it is one."""
         if id(value) not in self._linears:
@@ -347,6 +358,11 @@ def _magnitude(inner: Estimate) -> Estimate:
     least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     most = np.maximum(np.abs(low), np.abs(high))
     return replace(_inside(np.abs(values), least, most), assumes=inner.assumes)
+
+
+def is_linear(value: Value, measures: Sequence[Measure]) -> bool:
+    """Whether the laws of what is measured say alone how wide an interval is."""
+    return Evaluator(measures, ())._linear(value) is not None
 
 
 def _linear_arithmetic(operation: str, first: Linear, second: Linear) -> Linear | None:

@@ -14,12 +14,12 @@ from confide.policy import Policy
 from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.query.grouping import key_size
-from confide.query.question import Measured, Question, ValueColumn, all_values, measures_of, statistics_of
+from confide.query.question import Question, ValueColumn, all_values, measures_of, statistics_of
 from confide.release import rendering
 from confide.release.allocation import Allocation, allocate
 from confide.release.arguments import by_name
 from confide.release.cost import BudgetState, Cost
-from confide.release.evaluation import Estimate, Evaluator, doubles
+from confide.release.evaluation import Estimate, Evaluator, doubles, is_linear
 from confide.release.miss_rate import needed_confidences
 from confide.release.statistics import expect_statistic, plan_statistic
 
@@ -129,11 +129,9 @@ class Forecast:
             result = evaluator.estimate(column.value, self.confidence)
             low, high = (float(doubles(ends)[0]) for ends in (result.low, result.high))
             half = high / 2 - low / 2 if high > low else 0.0
-            if isinstance(column.value, Measured):
-                # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
-                measure = question.measures[column.value.measure]
-                law = allocation.mechanisms[column.value.measure].law
-                half = nearest_double(law.half_width(self.confidence) * measure.grain)
+            # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
+            known = evaluator.half_width(column.value, self.confidence)
+            half = half if known is None else nearest_double(known)
             used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
             used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
             names = " + ".join(dict.fromkeys(used))
@@ -181,7 +179,8 @@ def forecast(
     sizes = [policy.tables[table].size for table in question.tables]
     known = rows if rows is not None else (max(size for size in sizes if size is not None) if any(sizes) else None)
     per_group = known / groups if known is not None else _ASSUMED_ROWS
-    depends = any(not isinstance(c.value, Measured) for c in question.columns if isinstance(c, ValueColumn))
+    shown = [column.value for column in question.columns if isinstance(column, ValueColumn)]
+    depends = not all(is_linear(value, question.measures) for value in shown)
     notes: tuple[str, ...] = ()
     if depends:
         said = (
