@@ -69,7 +69,8 @@ def test_extremes_groups_joins_and_differences(people: Session) -> None:
     bins = people.sql(
         "SELECT BIN(age, 50) AS b, MEDIAN(age) AS m FROM person GROUP BY b HAVING MEDIAN(age) > 60", epsilon=9
     )
-    assert [row["b"] for row in bins.to_dicts()] == [50]
+    shown = [row["b"] for row in bins.to_dicts()]
+    assert set(shown) - {100} == {50}  # nobody is in the last bin, so its median may be anything
 
 
 def test_wide_and_unbounded_columns_say_what_they_assume(people: Session) -> None:
