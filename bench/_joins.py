@@ -11,14 +11,14 @@ from confide.privacy.charge import Charge
 from confide.query.conjunction import bind_conjunction
 from confide.query.tree import Cell, Summary
 from confide.release.join_answer import sensitivity, totals
-from confide.release.join_request import BY_ROW, JoinRequest, request_join
+from confide.release.join_request import BY_ROW, PricedJoin, join_request
 
 
 @dataclass
 class Prepared:
     """One column, no groups."""
 
-    request: JoinRequest
+    request: PricedJoin
     randomness: Randomness
     answer: int = 0
     scale: float = 0.0
@@ -44,7 +44,8 @@ def prepared(
 ) -> Prepared:
     holdings = session._holdings
     question = bind_conjunction(sql, holdings.policy, holdings.engine)
-    request = request_join(holdings, question, epsilon, confidence, mechanism, {}, bounds or {})
+    asked = join_request(holdings.policy, question, "", "duckdb", epsilon, confidence, mechanism, {}, bounds or {})
+    request = asked.price(holdings.standing().budget)
     charge: Charge = holdings.ledger.charge(request.loss, "bench", f"bench {mechanism} {sql}", "")
     made = Prepared(request, TestRandomness(7))
     if mechanism in BY_ROW:

@@ -101,7 +101,7 @@ def _measure(engine: str, place: str, rounds: int, sent: Any) -> None:
     with _sides(engine, Path(place)) as (plain, session):
         holdings = session._holdings
         question = bind(SQL, holdings.policy, holdings.engine)
-        windows = rank_windows(question, allocate(question, holdings.ledger.budget, Fraction(1), 0.95))
+        windows = rank_windows(question, allocate(question, holdings.standing().budget, Fraction(1), 0.95))
         best = [float("inf")] * 3
         with _watched() as found:  # before the plain question, whose memory would stay with the process
             session.sql(SQL, epsilon=2)

@@ -73,10 +73,10 @@ def check_exact(kind: LedgerKind, folder: Path) -> None:
             part = Budget.of(1).cost(Fraction(1, parts))
             for number in range(parts):
                 ledger.charge(part, "a part", f"part {number}")
-            assert ledger.spent() == PureDP(Fraction(1)) == ledger.cap
+            assert ledger.spent() == PureDP(Fraction(1)) == ledger.standing().cap
             refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "one unit", "over"), "no question fits")
             refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM / 10**9), "less", "over"))
-            assert ledger.spent() == ledger.cap
+            assert ledger.spent() == ledger.standing().cap
 
 
 def check_exact_rho(kind: LedgerKind, folder: Path) -> None:
@@ -93,7 +93,7 @@ def check_exact_rho(kind: LedgerKind, folder: Path) -> None:
         assert isinstance(spent, ZCDP)
         assert 0 <= spent.rho - whole.rho / 3 < QUANTUM
         ledger.charge(ZCDP(whole.rho - spent.rho), "the rest", "4")
-        assert ledger.spent() == ledger.cap
+        assert ledger.spent() == ledger.standing().cap
 
 
 def check_idempotent(kind: LedgerKind, folder: Path) -> None:
@@ -132,7 +132,7 @@ def check_refusals(kind: LedgerKind, folder: Path) -> None:
 def check_caps(kind: LedgerKind, folder: Path) -> None:
     """An analyst's cap holds beside the data set's; "*" is what all who are not named may spend together."""
     with kind.create(folder, Budget.of(2), {"ann": "0.5", "*": Fraction(1, 3)}) as ledger:
-        assert dict(ledger.caps) == {"ann": Fraction(1, 2), "*": Fraction(1, 3)}
+        assert dict(ledger.standing().caps) == {"ann": Fraction(1, 2), "*": Fraction(1, 3)}
         ledger.charge(pure("0.5"), "all of it", "1", "ann")
         refuses(
             BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "2", "ann"), "'ann' may spend ε = 0.5", "no qu"
@@ -143,13 +143,13 @@ def check_caps(kind: LedgerKind, folder: Path) -> None:
             ledger.charge(pure(Fraction(1, 9)), "a third of it", f"3 {analyst}", analyst)
         for analyst in others:
             refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "4", analyst), "together")  # noqa: B023
-            assert ledger.against_cap(analyst) == pure(Fraction(1, 3))
-        assert ledger.spent("ann") == ledger.against_cap("ann") == pure("0.5")
+            assert ledger.standing(analyst).counted == pure(Fraction(1, 3))
+        assert ledger.spent("ann") == ledger.standing("ann").counted == pure("0.5")
         assert ledger.spent("bob") == ledger.spent("carl") == ledger.spent("") == pure(Fraction(1, 9))
         assert ledger.spent("nobody") == pure(0)
         assert ledger.spent() == pure(Fraction(5, 6))
         ledger.amend(caps={"ann": 2, "bob": 1, "*": Fraction(1, 3)})
-        assert ledger.against_cap("carl") == pure(Fraction(2, 9)), "bob has a cap of his own now"
+        assert ledger.standing("carl").counted == pure(Fraction(2, 9)), "bob has a cap of his own now"
         ledger.charge(pure(Fraction(1, 9)), "what bob leaves", "5", "dora")
         refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "6", "carl"), "together")
         ledger.amend(caps={"ann": 2})
@@ -157,6 +157,37 @@ def check_caps(kind: LedgerKind, folder: Path) -> None:
         ledger.charge(pure("1"), "the rest", "7", "ann")
         assert ledger.spent("ann") == pure("1.5")
         ledger.verify()
+
+
+def check_requests(kind: LedgerKind, folder: Path) -> None:
+    """What was asked is kept beside what it was for, whole, and stands in the chain."""
+    with kind.create(folder, Budget.of(1), None) as ledger:
+        asked = json.dumps(["request", 1, "sql", "é" * 6_000])
+        charge = ledger.charge(pure("0.1"), "a count", "1", "ann", asked)
+        assert ledger.charge(pure("0.1"), "a count", "1", "ann", asked) == charge
+        ledger.charge(pure("0.1"), "another", "2")
+        bodies = [entry.body for entry in ledger.entries() if entry.kind == "charge"]
+        assert [body.get("request") for body in bodies] == [asked, None]
+        refuses(ParameterError, lambda: ledger.charge(pure("0.1"), "a count", "3", "", "x" * 2**21), "request")
+        ledger.verify()
+
+
+def check_standing(kind: LedgerKind, folder: Path) -> None:
+    """All of one moment: terms, what all have spent, and what counts against the cap that somebody is under."""
+    with kind.create(folder, Budget.of(2), {"ann": 1, "*": "0.5"}) as ledger:
+        ledger.charge(pure("0.25"), "a count", "1", "ann")
+        ledger.charge(pure("0.125"), "a count", "2", "bob")
+        for analyst, cap, counted, shared in (("ann", 1, "0.25", False), ("carl", Fraction(1, 2), "0.125", True)):
+            seen = ledger.standing(analyst)
+            assert (seen.analyst, seen.own_cap, seen.shared) == (analyst, cap, shared)
+            assert (seen.spent, seen.counted, seen.cap) == (pure("0.375"), pure(counted), pure(2))
+            assert seen.holds(pure(cap - Fraction(counted)))
+            assert not seen.holds(pure(cap - Fraction(counted) + Fraction(1, 1000)))
+        before = ledger.standing()
+        ledger.amend(Budget.of(3), {})
+        assert (before.budget, ledger.standing().budget) == (Budget.of(2), Budget.of(3))
+        assert ledger.standing("ann").own_cap is None
+        refuses(ParameterError, lambda: ledger.standing("x" * 1_000), "the name of an analyst")
 
 
 def check_answers(kind: LedgerKind, folder: Path) -> None:
@@ -198,7 +229,7 @@ def check_currencies(kind: LedgerKind, folder: Path) -> None:
             ApproxDP(Fraction(1, 10), DELTA / 10),
         )
         for number, loss in enumerate(losses):
-            assert ledger.charge(loss, "a count", str(number)).loss == in_currency(loss, ledger.cap)
+            assert ledger.charge(loss, "a count", str(number)).loss == in_currency(loss, ledger.standing().cap)
         assert ledger.spent() == ZCDP(Fraction(1, 200) + Fraction(1, 1000) + Fraction(1, 200), DELTA / 10)
 
 
@@ -230,7 +261,7 @@ def check_amendments(kind: LedgerKind, folder: Path) -> None:
     with kind.create(folder, Budget.of(1), None) as ledger:
         ledger.charge(pure(1), "all", "1")
         ledger.amend(Budget.of(2))
-        assert (ledger.budget, ledger.cap) == (Budget.of(2), pure(2))
+        assert (ledger.standing().budget, ledger.standing().cap) == (Budget.of(2), pure(2))
         ledger.charge(pure("0.5"), "more", "2")
         ledger.amend(Budget.of("0.5"))
         refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "3"), "ε = 1.5 is spent", "no question")
@@ -253,7 +284,7 @@ def check_chain(kind: LedgerKind, folder: Path) -> None:
         assert head == ledger.verify()
         lines = stream.getvalue().splitlines()
         statement = check_export(lines)
-        assert (statement.head, statement.ledger, statement.budget) == (head, ledger.identity, ledger.budget)
+        assert (statement.head, statement.ledger, statement.budget) == (head, ledger.identity, ledger.standing().budget)
         assert (statement.spent, dict(statement.by_analyst)) == (ledger.spent(), {"änn": ledger.spent("änn")})
         assert (statement.charges, statement.answers) == (5, 5)
         assert len(ledger.secret) == 32
@@ -291,7 +322,8 @@ def check_reopening(kind: LedgerKind, folder: Path) -> None:
         assert two.store(charge, b"yes") == one.store(charge, b"no") == b"yes"
         assert one.answer("key") == two.answer("key") == b"yes"
         two.amend(Budget.of(3), {"ann": 2})
-        assert (one.budget, dict(one.caps), one.cap) == (Budget.of(3), {"ann": Fraction(2)}, pure(3))
+        seen = one.standing()
+        assert (seen.budget, dict(seen.caps), seen.cap) == (Budget.of(3), {"ann": Fraction(2)}, pure(3))
         one.charge(pure("1.5"), "a count", "more", "ann")
         assert (one.identity, one.secret, one.spent("ann")) == (two.identity, two.secret, two.spent("ann"))
         assert one.verify() == two.verify()
@@ -448,8 +480,8 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.ledger.spent() == PureDP(self.spent())
         for analyst in ("ann", "bob", ""):
             assert self.ledger.spent(analyst) == PureDP(self.spent(analyst))
-            assert self.ledger.against_cap(analyst) == PureDP(self.counted(analyst))
-        assert self.ledger.cap == PureDP(self.cap)
+            assert self.ledger.standing(analyst).counted == PureDP(self.counted(analyst))
+        assert self.ledger.standing().cap == PureDP(self.cap)
 
     @invariant()
     def same_answers(self) -> None:
@@ -517,6 +549,8 @@ CHECKS: tuple[Callable[[LedgerKind, Path], None], ...] = (
     check_idempotent,
     check_refusals,
     check_caps,
+    check_requests,
+    check_standing,
     check_answers,
     check_currencies,
     check_bad_input,

@@ -19,7 +19,7 @@ from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 from confide.query.tabulation import Tabulation
 from confide.release.holdings import Holdings
-from confide.release.synthesizing import SynthesisRequest, _design
+from confide.release.synthesizing import SynthesisOptions, _design
 from confide.workload import Workload, marginals
 
 RULES: dict[str, Any] = {
@@ -56,7 +56,11 @@ def tabulation(
     policy = Policy.parse(rules)
     engine = DuckDBEngine(policy, data)
     ledger = MemoryLedger(policy.budget, {})
-    design = _design(Holdings(policy, engine, ledger, TestRandomness(1)), SynthesisRequest(workload, 1, table))
+    design = _design(
+        Holdings(policy, engine, ledger, TestRandomness(1)),
+        SynthesisOptions(workload, 1, table),
+        ledger.standing().budget,
+    )
     charge = ledger.charge(PureDP(Fraction(1, 2)), "test", "key")
     return design.tabulation, engine.tabulate(design.tabulation, charge, b"secret")
 

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.ledger.chain import Entry, Head
+from confide.ledger.standing import Standing
+from confide.ledger.terms import Terms
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss, PureDP
@@ -21,16 +23,14 @@ class NaiveLedger:
     durable = True
     identity = "naive"
     secret = bytes(32)
-    caps: Mapping[str, Fraction] = {}
 
     def __init__(self, folder: Path, budget: Budget) -> None:
         self._file = folder / "naive.json"
         self.budget = budget
-        self.cap = budget.cap
         if not self._file.exists():
             self._save({"spent": 0.0, "charges": [], "answers": {}})
 
-    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "", request: str = "") -> Charge:
         state = self._load()
         assert isinstance(loss, PureDP)
         for number, (known, epsilon) in enumerate(state["charges"], start=2):
@@ -59,8 +59,8 @@ class NaiveLedger:
     def spent(self, analyst: str | None = None) -> Currency:
         return PureDP(Fraction(repr(self._load()["spent"])))
 
-    def against_cap(self, analyst: str) -> Currency:
-        return self.spent(analyst)
+    def standing(self, analyst: str = "") -> Standing:
+        return Standing(Terms.of(self.budget), self.spent(), analyst, self.spent(analyst))
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         state = self._load()
@@ -70,7 +70,6 @@ class NaiveLedger:
 
     def amend(self, budget: Budget | None = None, caps: Mapping[str, object] | None = None) -> None:
         self.budget = budget or self.budget
-        self.cap = self.budget.cap
 
     def verify(self) -> Head:
         return Head(1 + len(self._load()["charges"]), "")
@@ -99,7 +98,7 @@ class BufferedLedger(NaiveLedger):
         super().__init__(folder, budget)
         self._buffer: list[tuple[str, float]] = []
 
-    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "", request: str = "") -> Charge:
         assert isinstance(loss, PureDP)
         self._buffer.append((key, float(loss.epsilon)))
         if len(self._buffer) == 10:

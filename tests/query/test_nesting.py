@@ -18,6 +18,7 @@ from sqlglot.dialects.dialect import Dialects
 from confide.errors import ParameterError, QueryError
 from confide.query import bind
 from confide.query.conjunction import bind_conjunction
+from confide.query.identity import question_name
 from confide.query.parse import LONGEST, parse, shown
 from confide.query.room import MOST_PARTS, size
 from tests.query.samples import CATALOG, POLICIES
@@ -133,10 +134,10 @@ def seconds(text: str, dialect: str, policy: str = "row") -> float:
     except (QueryError, ParameterError) as error:
         message = str(error)
     else:
-        assert question.fingerprint
+        assert question_name(question)
         assert size(question.summary.where) <= MOST_PARTS
     with suppress(QueryError, ParameterError):
-        assert bind_conjunction(text, POLICIES[policy], CATALOG, dialect).fingerprint
+        assert question_name(bind_conjunction(text, POLICIES[policy], CATALOG, dialect))
     assert 0 < len(message) < 1_500
     return time.process_time() - begun
 

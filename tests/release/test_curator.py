@@ -21,7 +21,7 @@ from confide.query.sensitivity import Sensitivity
 from confide.release.curator import LedgerCurator
 from confide.release.holdings import Holdings
 from confide.release.synthesis_steps import paid_share
-from confide.release.synthesizing import SynthesisRequest, _design
+from confide.release.synthesizing import SynthesisOptions, _design
 from confide.synthesis.curator import Model, Picked
 from confide.synthesis.relaxed import RelaxedTable, uniform_table
 from tests.conformance.audit import audit
@@ -46,7 +46,7 @@ class Steps:
         self.holdings = Holdings(
             policy, DuckDBEngine(policy, {"t": pl.DataFrame({"g": values})}), ledger, TestRandomness(seed)
         )
-        self.design = _design(self.holdings, SynthesisRequest(confide.marginals(1), 1))
+        self.design = _design(self.holdings, SynthesisOptions(confide.marginals(1), 1), self.holdings.standing().budget)
         self.cost, self.sensitivity = cost, sensitivity or self.design.tables
         first = self.curator(0)
         first.measure([(0,)], Fraction(1, 2))

@@ -3,6 +3,7 @@
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from traceback import walk_tb
@@ -17,6 +18,8 @@ from confide.errors import ConfideError, EngineError, LedgerBusy, LedgerDamaged,
 from confide.ledger import LONGEST_ANSWER, SqliteLedger
 from confide.mechanism import KernelRandomness
 from confide.privacy.budget import Budget
+from confide.privacy.charge import Charge
+from confide.privacy.identity import written
 from confide.privacy.loss import PureDP
 from confide.release.guard import FAILURE
 from confide.release.holdings import Holdings
@@ -46,8 +49,34 @@ def raising(error: BaseException) -> Callable[..., NoReturn]:
     return work
 
 
+@dataclass(frozen=True)
+class OneRequest:
+    """A request whose steps are given."""
+
+    release: Callable[..., bytes]
+    read: Callable[[bytes], Any] = bytes
+    loss: PureDP = LOSS
+    purpose: str = "a question"
+
+    def identity(self) -> str:
+        return written("test")
+
+    def price(self, budget: Budget) -> "OneRequest":
+        return self
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        return self.release(charge)
+
+    def decode(self, stored: bytes) -> Any:
+        return self.read(stored)
+
+
 def ask(holdings: Holdings, release: Callable[..., bytes], read: Callable[[bytes], Any] = bytes) -> Any:
-    return holdings.once("key", "a question", lambda: (LOSS, release), read)
+    return holdings.ask(OneRequest(release, read)).result
+
+
+def kept(holdings: Holdings) -> bytes | None:
+    return holdings.ledger.answer(holdings.key(written("test")))
 
 
 class OddError(BaseException):
@@ -88,7 +117,7 @@ def test_whatever_goes_wrong_leaves_the_same_failure_for_good(
         assert caught.__cause__ is None
         assert not getattr(caught, "__notes__", [])
     assert [entry.kind for entry in holdings.ledger.entries()] == ["genesis", "charge", "answer"]
-    assert holdings.ledger.answer("key") == FAILURE
+    assert kept(holdings) == FAILURE
 
 
 def test_a_failure_holds_nothing_that_was_read(holdings: Holdings) -> None:
@@ -122,7 +151,7 @@ def test_an_answer_that_no_ledger_keeps_is_a_failure(holdings: Holdings) -> None
 
     with pytest.raises(EngineError):
         ask(holdings, lambda charge: Long(b"x"))
-    assert holdings.ledger.answer("key") == FAILURE
+    assert kept(holdings) == FAILURE
 
 
 def test_an_answer_is_read_once(holdings: Holdings) -> None:
@@ -141,7 +170,7 @@ def test_of_two_that_race_both_get_what_was_kept_first(holdings: Holdings, first
     """One fails and one does not; whoever keeps its outcome first decides for both."""
 
     def other() -> None:
-        charge = holdings.ledger.charge(LOSS, "a question", "key", "")
+        charge = holdings.ledger.charge(LOSS, "a question", holdings.key(written("test")), "")
         holdings.ledger.store(charge, FAILURE if first == "failure" else b"an answer")
 
     def release(charge: object) -> bytes:
@@ -225,7 +254,7 @@ def test_warnings_elsewhere_are_not_touched(holdings: Holdings) -> None:
         thread.join()
         warnings.warn("said after", UserWarning, stacklevel=1)
     assert [str(warning.message) for warning in caught] == ["said outside", "said after"]
-    assert holdings.ledger.answer("key") == b"an answer"
+    assert kept(holdings) == b"an answer"
 
 
 # --- through a session ------------------------------------------------------------------------------------------------

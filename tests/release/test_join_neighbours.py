@@ -14,7 +14,7 @@ from confide.privacy.loss import PureDP
 from confide.query.conjunction import bind_conjunction
 from confide.query.tree import Cell, Summary
 from confide.release.join_answer import sensitivity, totals
-from confide.release.join_request import request_join
+from confide.release.join_request import join_request
 from tests.release.test_joins import KEY, ROW, key_data, row_data
 
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.audit) for seed in (0, 2, 3, 4, 5))]
@@ -44,7 +44,8 @@ def facts(policy, data, sql, mechanism):
     with confide.testing.open(policy, data, seed=1) as session:
         holdings = session._holdings
         question = bind_conjunction(sql, holdings.policy, holdings.engine)
-        request = request_join(holdings, question, 1, 0.9, mechanism, {}, {})
+        asked = join_request(holdings.policy, question, "", "duckdb", 1, 0.9, mechanism, {}, {})
+        request = asked.price(holdings.standing().budget)
         charge = holdings.ledger.charge(PureDP(Fraction(1)), "test", sql, "")
         (weight,) = question.weights
         cell = Cell("rows" if weight.number is None else "total", weight.number, weight.where)

@@ -14,6 +14,7 @@ import pytest
 import confide
 from confide.ledger import check_export
 from confide.policy import Policy
+from confide.privacy.identity import written
 from confide.release import Session, books
 
 BY_REGION = "SELECT region, COUNT(*) AS n, SUM(age) AS years FROM t GROUP BY region"
@@ -49,8 +50,8 @@ def test_no_two_requests_share_a_key(tmp_path: Path) -> None:
     keys = []
     for analyst in ("", "ann", "ann\x1fsql", "a"):
         with opened(tmp_path, analyst) as session:
-            keys += [session._holdings.key(*request) for request in requests]
-            assert keys[-len(requests) :] == [session._holdings.key(*request) for request in requests]
+            keys += [session._holdings.key(written(*request)) for request in requests]
+            assert keys[-len(requests) :] == [session._holdings.key(written(*request)) for request in requests]
     assert len(set(keys)) == len(keys)
 
 
@@ -59,9 +60,9 @@ def test_the_same_request_has_another_key_in_another_ledger(tmp_path: Path) -> N
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         with opened(tmp_path / name) as session:
-            found.add(session._holdings.key("sql", "a"))
+            found.add(session._holdings.key(written("sql", "a")))
     with confide.testing.open(rules(), {"t": frame(1)}, seed=1) as session:
-        found.add(session._holdings.key("sql", "a"))
+        found.add(session._holdings.key(written("sql", "a")))
     assert len(found) == 3
 
 
@@ -76,7 +77,7 @@ def test_other_data_have_another_key(tmp_path: Path, kind: str) -> None:
         policy = rules() if kind == "frame" else rules(source={"t": str(data)})
         given = {"t": frame(victim)} if kind == "frame" else None
         with confide.open(policy, given, tmp_path / "l", create=True) as session:
-            keys.add(session._holdings.key("sql", "a"))
+            keys.add(session._holdings.key(written("sql", "a")))
     assert len(keys) == 2
 
 
@@ -86,7 +87,7 @@ def test_another_policy_has_another_key(tmp_path: Path) -> None:
     found = set()
     for policy in (rules(), narrow):
         with confide.open(policy, {"t": frame(1)}, tmp_path / "l", create=True) as session:
-            found.add(session._holdings.key("sql", "a"))
+            found.add(session._holdings.key(written("sql", "a")))
     assert len(found) == 2
 
 

@@ -61,7 +61,7 @@ def test_a_finished_call_costs_what_was_asked_to_the_last_digit(
 ) -> None:
     with opened(budget) as session:
         twin = synthesized(session, "0.7", **options)
-        asked = session._holdings.ledger.budget.cost(Fraction("0.7"))
+        asked = session._holdings.standing().budget.cost(Fraction("0.7"))
         assert spent(session) == asked
         charges = [entry for entry in session._holdings.ledger.entries() if entry.kind == "charge"]
         assert len(charges) >= 2
@@ -91,7 +91,7 @@ def test_a_call_that_was_stopped_has_paid_for_its_steps_alone_and_goes_on_there(
     with opened(APPROXIMATE) as session, opened(APPROXIMATE) as other:
         with pytest.raises(_Stop):
             synthesized(session, progress=stop, **options)
-        part, whole = spent(session), session._holdings.ledger.budget.cost(Fraction(5))
+        part, whole = spent(session), session._holdings.standing().budget.cost(Fraction(5))
         assert isinstance(part, ZCDP)
         assert isinstance(whole, ZCDP)
         assert 0 < part.rho < whole.rho
@@ -259,10 +259,12 @@ def test_an_empty_table_costs_and_looks_like_any_other() -> None:
 @pytest.mark.parametrize(("rows", "factor"), [("private", 1), ("public", 2)])
 def test_replacing_a_row_pays_for_two_cells(rows: str, factor: int) -> None:
     """The noise of a marginal has L2² = 1 for add-remove, 2 for replace-one, and L1 = 1 or 2."""
-    from confide.release.synthesizing import SynthesisRequest, _design  # noqa: PLC0415
+    from confide.release.synthesizing import SynthesisOptions, _design  # noqa: PLC0415
 
     with confide.testing.open(row_policy(PURE, rows), rows_frame(), seed=1) as session:
-        design = _design(session._holdings, SynthesisRequest(confide.marginals(1, ["g"]), 1))
+        design = _design(
+            session._holdings, SynthesisOptions(confide.marginals(1, ["g"]), 1), session._holdings.standing().budget
+        )
         assert (design.tables.l1, design.tables.l2_squared) == (factor, factor)
         assert design.rows == 1
 

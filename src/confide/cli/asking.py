@@ -75,20 +75,21 @@ def sql(request: Request, plot: str | None, as_json: bool) -> None:
         if request.within is not None:
             with waiting("planning"):
                 epsilon = request.planned(session, arguments).cost.epsilon
-        before = session.budget
         with waiting("asking"):
             answer = session.sql(epsilon=epsilon, **arguments)
         after = session.budget
-    stored = before.spent == after.spent
     if chart is not None:
         with waiting("drawing"):
             draw(answer.plot(), chart)
     if as_json:
-        show_json({**json.loads(answer.to_json()), "stored": stored, "budget": budget_facts(after)})
+        show_json({**json.loads(answer.to_json()), "stored": answer.stored, "budget": budget_facts(after)})
         return
     show(answer_table(answer))
     say(*answer_lines(answer), style="dim")
-    say("asked before: this is the stored answer, and it cost nothing" if stored else f"budget: {after}", style="dim")
+    say(
+        "asked before: this is the stored answer, and it cost nothing" if answer.stored else f"budget: {after}",
+        style="dim",
+    )
     if chart is not None:
         say(f"drawn in {chart}", style="dim")
 

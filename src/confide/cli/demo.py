@@ -91,7 +91,6 @@ class Step:
     cells: tuple[Cell, ...]
     remark: str
     budget: BudgetState
-    stored: bool
 
 
 def run(folder: str | None, people: str, as_json: bool) -> None:
@@ -145,11 +144,9 @@ def _prepare(place: Path, census: Census) -> Path:
 
 
 def _ask(session: Session, census: Census, question: DemoQuestion) -> Step:
-    before = session.budget.spent
     answer = session.sql(question.sql, epsilon=question.epsilon, bounds=question.bounds)
     cells = tuple(_cells(answer, question.truth(census)))
-    budget = session.budget
-    return Step(question, answer, cells, question.remark(census), budget, stored=budget.spent == before)
+    return Step(question, answer, cells, question.remark(census), session.budget)
 
 
 def _cells(answer: Answer, truth: Truth) -> list[Cell]:
@@ -208,7 +205,7 @@ def _show_step(place: int, step: Step) -> None:
     if step.remark:
         say(step.remark)
     bounds = "".join(f", bounds {name} = {low:,} to {high:,}" for name, (low, high) in (question.bounds or {}).items())
-    cost = "answered in an earlier run, so free now" if step.stored else f"cost ε = {question.epsilon}{bounds}"
+    cost = "answered in an earlier run, so free now" if step.answer.stored else f"cost ε = {question.epsilon}{bounds}"
     say(f"{cost} · ε = {step.budget.spent:.3g} spent of {step.budget.total:g}", style="dim")
     show(spent_bar(step.budget.spent, step.budget.total))
 
@@ -268,10 +265,9 @@ def _refuse(session: Session) -> None:
 def _again(session: Session) -> None:
     _heading("The same question again")
     _code(QUESTIONS[0].sql, "sql")
-    before = session.budget.spent
     again = session.sql(QUESTIONS[0].sql, epsilon=QUESTIONS[0].epsilon)
     value = again.to_dicts()[0]
-    free = "free" if session.budget.spent == before else "charged again"
+    free = "free" if again.stored else "charged again"
     say(f"{value['people']:,}, the very same answer, and {free}: asking often does not wash the noise out.")
 
 

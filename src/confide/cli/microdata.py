@@ -61,7 +61,6 @@ def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json:
     arguments = _arguments(options)
     facts = _public(options.public)
     with opened(options.policy, options.ledger, options.analyst) as session, _bar() as step:
-        before = session.budget
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             made = session.microdata(**arguments, **facts, fit=options.fit, progress=step)
@@ -71,7 +70,6 @@ def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json:
         if folder is not None:
             step(f"writing {folder}", 1, 1)
             made.to_parquet(folder)
-    stored = before.spent == after.spent
     if as_json:
         shown: dict[str, Any] = {
             "table": made.measured.table,
@@ -91,7 +89,7 @@ def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json:
             ],
             "warnings": told,
             "out": None if folder is None else str(folder),
-            "stored": stored,
+            "stored": made.stored,
             "budget": budget_facts(after),
         }
         if findings is not None:
@@ -106,8 +104,8 @@ def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json:
     say(*(line for line in microdata_lines(made) if "to_polars()" not in line), style="dim")
     if findings is not None:
         say("", *str(findings).splitlines(), "")
-    say("measured before: the noisy counts are the stored ones, and cost nothing" if stored else f"budget: {after}",
-        style="dim")  # fmt: skip
+    free = "measured before: the noisy counts are the stored ones, and cost nothing"
+    say(free if made.stored else f"budget: {after}", style="dim")
     if folder is not None:
         say(f"written to {folder}: noisy counts, fitted table, records, card.html and card.yaml", style="dim")
     else:

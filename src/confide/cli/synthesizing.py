@@ -82,12 +82,11 @@ def synthesize(
         twin.to_parquet(parquet, count)
     if kept is not None:
         twin.save(kept)
-    _tell(twin, before.spent == after.spent, budget_facts(after), str(after), parquet, kept, as_json)
+    _tell(twin, budget_facts(after), str(after), parquet, kept, as_json)
 
 
 def _tell(
     twin: "Synthetic",
-    stored: bool,
     budget: dict[str, Any],
     words: str,
     parquet: Path | None,
@@ -106,13 +105,13 @@ def _tell(
             "unit": twin.unit,
             "out": None if parquet is None else str(parquet),
             "saved": None if kept is None else str(kept),
-            "stored": stored,
+            "stored": twin.stored,
             "budget": budget,
         }
         show_json({**facts, "test_noise": True} if twin.test_noise else facts)
         return
     say(*str(twin).splitlines())
-    say("made before: this is the stored one, and it cost nothing" if stored else f"budget: {words}", style="dim")
+    say("made before: this is the stored one, and it cost nothing" if twin.stored else f"budget: {words}", style="dim")
     if parquet is not None:
         say(f"records in {parquet}", style="dim")
     if kept is not None:

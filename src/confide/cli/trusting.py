@@ -72,16 +72,14 @@ def trust(options: TrustOptions, as_json: bool) -> None:
         raise ParameterError("--gap is for a forecast: write --plan too, or leave it out")
     arguments = options.arguments()
     with opened(options.policy, options.ledger, options.analyst) as session:
-        before = session.budget
         with waiting("deciding"):
             found = session.trust(**arguments, epsilon=options.epsilon)
         after = session.budget
-    stored = before.spent == after.spent
     verdicts = [found] if isinstance(found, Verdict) else list(found)
     if as_json:
         notes = [] if isinstance(found, Verdict) else list(found.notes)
         facts = {"verdicts": [one.to_dict() for one in verdicts], "notes": notes}
-        show_json({**_plain(facts), "stored": stored, "budget": budget_facts(after)})
+        show_json({**_plain(facts), "stored": found.stored, "budget": budget_facts(after)})
         return
     if isinstance(found, Verdict):
         say(found.lines[0], style="bold")
@@ -89,7 +87,10 @@ def trust(options: TrustOptions, as_json: bool) -> None:
     else:
         show(found.table())
         say(*found.lines, style="dim")
-    say("asked before: this is the stored verdict, and it cost nothing" if stored else f"budget: {after}", style="dim")
+    say(
+        "asked before: this is the stored verdict, and it cost nothing" if found.stored else f"budget: {after}",
+        style="dim",
+    )
 
 
 def _synthetic(given: list[str]) -> Any:

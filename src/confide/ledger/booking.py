@@ -23,6 +23,7 @@ EARLIER = "confide ledger 1"
 """Its "*" was a cap for each analyst without one, and its keys were plain hashes. It is kept up, and not exported."""
 LONGEST_KEY = 512
 LONGEST_PURPOSE = 100_000
+LONGEST_REQUEST = 2**20
 LONGEST_ANSWER = 256 * 2**20
 
 _WRAP = 2**256
@@ -47,25 +48,27 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Payment:
     """A charge that is asked for, checked and turned into the currency of the ledger."""
 
     amount: Quanta
     purpose: str
     key: str
     analyst: str
+    request: str
 
     @classmethod
-    def of(cls, terms: Terms, loss: PrivacyLoss, purpose: str, key: str, analyst: str) -> Self:
+    def of(cls, terms: Terms, loss: PrivacyLoss, purpose: str, key: str, analyst: str, request: str) -> Self:
         require_text(key, "the key of a charge", LONGEST_KEY)
         require_text(purpose, "the purpose of a charge", LONGEST_PURPOSE)
         require_text(analyst, "the name of an analyst", LONGEST_NAME)
+        require_text(request, "the request of a charge", LONGEST_REQUEST)
         if not key:
             raise ParameterError("a charge needs a key: it is what makes asking twice free")
         amount = quanta_of(in_currency(loss, of_quanta(terms.cap)))
         if not any(amount):
             raise ParameterError("a charge of nothing is refused: whatever reads private data costs something")
-        return cls(amount, purpose, key, analyst)
+        return cls(amount, purpose, key, analyst, request)
 
 
 def genesis(identity: str, secret: bytes, terms: Terms) -> Body:
@@ -85,26 +88,28 @@ def genesis(identity: str, secret: bytes, terms: Terms) -> Body:
     }
 
 
-def charge(position: Position, terms: Terms, request: Request, accounts: Accounts) -> tuple[Body, Quanta]:
+def charge(position: Position, terms: Terms, payment: Payment, accounts: Accounts) -> tuple[Body, Quanta]:
     """The entry of a charge and the analyst's new account, or `BudgetError` if a cap does not hold it.
 
     `accounts` are those that `Terms.looked_at` names.
     """
-    account = accounts.get(request.analyst)
-    total = _plus(position.total, request.amount)
-    own = request.amount if account is None else _plus(account, request.amount)
-    limit = terms.limit(request.analyst)
-    counted = against_cap(position.total, terms, request.analyst, accounts) if limit is not None else terms.nothing
-    if not _within(total, terms.cap) or (limit is not None and not _within(_plus(counted, request.amount), limit[0])):
-        raise BudgetError(refusal(position.total, terms, request, counted))
+    account = accounts.get(payment.analyst)
+    total = _plus(position.total, payment.amount)
+    own = payment.amount if account is None else _plus(account, payment.amount)
+    limit = terms.limit(payment.analyst)
+    counted = against_cap(position.total, terms, payment.analyst, accounts) if limit is not None else terms.nothing
+    if not _within(total, terms.cap) or (limit is not None and not _within(_plus(counted, payment.amount), limit[0])):
+        raise BudgetError(refusal(position.total, terms, payment, counted))
     body = _next(position, "charge") | {
-        "key": request.key,
-        "analyst": request.analyst,
-        "purpose": request.purpose,
-        "amount": write_quanta(request.amount),
+        "key": payment.key,
+        "analyst": payment.analyst,
+        "purpose": payment.purpose,
+        "amount": write_quanta(payment.amount),
         "total": write_quanta(total),
-        "accounts": f"{moved(position.accounts, request.analyst, account, own):064x}",
+        "accounts": f"{moved(position.accounts, payment.analyst, account, own):064x}",
     }
+    if payment.request:
+        body["request"] = payment.request
     return body, own
 
 
@@ -136,9 +141,9 @@ def receipt(body: Body, identity: str) -> Charge:
     return Charge(body["sequence"], body["key"], loss, body["purpose"], body["analyst"], identity)
 
 
-def repeated(body: Body, request: Request, identity: str) -> Charge:
+def repeated(body: Body, payment: Payment, identity: str) -> Charge:
     """The first charge of a key that is used again, if it is used for the same thing."""
-    if read_quanta(body["amount"]) != request.amount or body["analyst"] != request.analyst:
+    if read_quanta(body["amount"]) != payment.amount or body["analyst"] != payment.analyst:
         raise ParameterError(
             f"this key already stands for another charge (entry {body['sequence']}): a key may be used again only by "
             "the same analyst and for the same loss"
@@ -176,21 +181,21 @@ def _account_hash(analyst: str, account: Quanta) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest())
 
 
-def refusal(total: Quanta, terms: Terms, request: Request, own: Quanta) -> str:
+def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
     """Why a charge does not fit: what was asked, what is left, what the total is, what would fit."""
     budget = terms.budget
-    limit = terms.limit(request.analyst)
-    parts = [f"this would cost {_as_epsilon(terms, request.amount)}"]
+    limit = terms.limit(payment.analyst)
+    parts = [f"this would cost {_as_epsilon(terms, payment.amount)}"]
     left = _minus(terms.cap, total)
-    if not _within(request.amount, left):
+    if not _within(payment.amount, left):
         parts.append(
             f"of the budget of {budget}, {_as_epsilon(terms, total)} is spent and {_as_epsilon(terms, left)} is left"
         )
     if limit is not None:
         left_own = _minus(limit[0], own)
-        if not _within(request.amount, left_own):
-            who = f"analyst {request.analyst!r}"
-            if terms.shares(request.analyst):
+        if not _within(payment.amount, left_own):
+            who = f"analyst {payment.analyst!r}"
+            if terms.shares(payment.analyst):
                 who = "everybody without a cap of their own, together,"
             parts.append(
                 f"{who} may spend ε = {show(limit[1])}, of which {_as_epsilon(terms, own)} is spent "
@@ -198,8 +203,8 @@ def refusal(total: Quanta, terms: Terms, request: Request, own: Quanta) -> str:
             )
         left = tuple(map(min, left, left_own))
     largest = budget.largest_call(of_quanta(left))
-    if len(left) == 2 and request.amount[1] > left[1]:
-        parts.append(f"its δ of {show(from_quanta(request.amount[1]))} is more than is left of δ")
+    if len(left) == 2 and payment.amount[1] > left[1]:
+        parts.append(f"its δ of {show(from_quanta(payment.amount[1]))} is more than is left of δ")
     fitting = f"a question at ε ≤ {show(largest)} would fit" if largest else "no question fits any more"
     return "; ".join(parts) + f". Nothing was charged; {fitting}."
 

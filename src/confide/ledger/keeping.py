@@ -3,17 +3,17 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from confide.errors import ParameterError
 from confide.ledger import booking, storage
 from confide.ledger.anchor import Mark
-from confide.ledger.booking import Position, Request
+from confide.ledger.booking import Payment, Position
 from confide.ledger.chain import ORIGIN, Body, Entry, Head
 from confide.ledger.effect import MAYBE, NOTHING, STANDS, Saying
 from confide.ledger.soundness import Opened
+from confide.ledger.standing import Standing
 from confide.ledger.storage import Connection
 from confide.ledger.terms import LONGEST_NAME, Terms, require_text
 from confide.privacy.budget import Budget, Currency, of_quanta
@@ -72,33 +72,21 @@ class KeptLedger(ABC):
     def verify(self) -> Head:
         """Walk the whole chain, add everything up again, and return its head."""
 
-    @property
-    def budget(self) -> Budget:
-        return self._current_terms().budget
-
-    @property
-    def cap(self) -> Currency:
-        return of_quanta(self._current_terms().cap)
-
-    @property
-    def caps(self) -> Mapping[str, Fraction]:
-        return self._current_terms().caps
-
-    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "", request: str = "") -> Charge:
         def look(connection: Connection, position: Position, mark: Mark) -> Charge | None:
-            request = Request.of(self._terms_at(connection, position), loss, purpose, key, analyst)
+            payment = Payment.of(self._terms_at(connection, position), loss, purpose, key, analyst, request)
             known = storage.find(connection, key)
             if known is None or known[0]["sequence"] > mark.sequence:
                 return None
-            return booking.repeated(known[0], request, self.identity)
+            return booking.repeated(known[0], payment, self.identity)
 
         def work(connection: Connection, position: Position) -> tuple[Charge, Position]:
             terms = self._terms_at(connection, position)
-            request = Request.of(terms, loss, purpose, key, analyst)
+            payment = Payment.of(terms, loss, purpose, key, analyst, request)
             known = storage.find(connection, key)
             if known is not None:
-                return booking.repeated(known[0], request, self.identity), position
-            body, own = booking.charge(position, terms, request, storage.accounts(connection, terms.looked_at(analyst)))
+                return booking.repeated(known[0], payment, self.identity), position
+            body, own = booking.charge(position, terms, payment, storage.accounts(connection, terms.looked_at(analyst)))
             after = storage.append(connection, position, body)
             storage.set_charge(connection, after.sequence, key)
             storage.set_account(connection, analyst, own)
@@ -170,13 +158,14 @@ class KeptLedger(ABC):
 
         return self._transactions.read(work)
 
-    def against_cap(self, analyst: str) -> Currency:
+    def standing(self, analyst: str = "") -> Standing:
         require_text(analyst, "the name of an analyst", LONGEST_NAME)
 
-        def work(connection: Connection, position: Position, mark: Mark) -> Currency:
+        def work(connection: Connection, position: Position, mark: Mark) -> Standing:
             terms = self._terms_at(connection, position)
             accounts = storage.accounts(connection, terms.looked_at(analyst))
-            return of_quanta(booking.against_cap(position.total, terms, analyst, accounts))
+            counted = booking.against_cap(position.total, terms, analyst, accounts)
+            return Standing(terms, of_quanta(position.total), analyst, of_quanta(counted))
 
         return self._transactions.read(work)
 
@@ -217,9 +206,6 @@ class KeptLedger(ABC):
             self.close()
             raise
         return self
-
-    def _current_terms(self) -> Terms:
-        return self._transactions.read(lambda connection, position, mark: self._terms_at(connection, position))
 
     def _terms_at(self, connection: Connection, position: Position) -> Terms:
         """The terms in force, read again only when somebody amended them."""

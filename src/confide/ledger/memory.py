@@ -4,16 +4,16 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from types import TracebackType
 from typing import Self
 
 from confide.errors import LedgerError, ParameterError
 from confide.host.fork import abandon_in_children
 from confide.ledger import booking
-from confide.ledger.booking import Position, Request
+from confide.ledger.booking import Payment, Position
 from confide.ledger.chain import ORIGIN, Body, Entry, Head, encode, link
 from confide.ledger.replay import Replay
+from confide.ledger.standing import Standing
 from confide.ledger.terms import LONGEST_NAME, Quanta, Terms, require_text
 from confide.privacy.budget import Budget, Currency, of_quanta
 from confide.privacy.charge import Charge
@@ -39,25 +39,13 @@ class MemoryLedger:
         self._append(booking.genesis(self.identity, self.secret, self._terms))
         abandon_in_children(self)
 
-    @property
-    def budget(self) -> Budget:
-        return self._terms.budget
-
-    @property
-    def cap(self) -> Currency:
-        return of_quanta(self._terms.cap)
-
-    @property
-    def caps(self) -> Mapping[str, Fraction]:
-        return self._terms.caps
-
-    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "", request: str = "") -> Charge:
         with self._mutex:
             self._require_open()
-            request = Request.of(self._terms, loss, purpose, key, analyst)
+            payment = Payment.of(self._terms, loss, purpose, key, analyst, request)
             if key in self._charged:
-                return booking.repeated(self._entries[self._charged[key] - 1][0], request, self.identity)
-            body, own = booking.charge(self._position(), self._terms, request, self._own)
+                return booking.repeated(self._entries[self._charged[key] - 1][0], payment, self.identity)
+            body, own = booking.charge(self._position(), self._terms, payment, self._own)
             self._append(body)
             self._own[analyst] = own
             self._charged[key] = body["sequence"]
@@ -88,11 +76,13 @@ class MemoryLedger:
                 return of_quanta(self._position().total)
             return of_quanta(self._own.get(analyst, self._terms.nothing))
 
-    def against_cap(self, analyst: str) -> Currency:
+    def standing(self, analyst: str = "") -> Standing:
         require_text(analyst, "the name of an analyst", LONGEST_NAME)
         with self._mutex:
             self._require_open()
-            return of_quanta(booking.against_cap(self._position().total, self._terms, analyst, self._own))
+            total = self._position().total
+            counted = booking.against_cap(total, self._terms, analyst, self._own)
+            return Standing(self._terms, of_quanta(total), analyst, of_quanta(counted))
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         with self._mutex:

@@ -1,11 +1,11 @@
 """What every ledger does. `tests/conformance/ledger.py` holds any implementation to it."""
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from types import TracebackType
 from typing import Protocol, Self
 
 from confide.ledger.chain import Entry, Head
+from confide.ledger.standing import Standing
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
@@ -26,20 +26,11 @@ class Ledger(Protocol):
     def secret(self) -> bytes:
         """32 random bytes made at creation, under which keys are made and contributions bounded. Never exported."""
 
-    @property
-    def budget(self) -> Budget:
-        """What may be spent in all."""
+    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "", request: str = "") -> Charge:
+        """Pay `loss`, durably, before anything is read; the same key again pays nothing more.
 
-    @property
-    def cap(self) -> Currency:
-        """The budget in its currency: what `spent()` may reach."""
-
-    @property
-    def caps(self) -> Mapping[str, Fraction]:
-        """The ε that one analyst may spend, by name; "*" what all who are not named may spend together."""
-
-    def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "") -> Charge:
-        """Pay `loss`, durably, before anything is read; the same key again pays nothing more."""
+        `purpose` says for people what it is for, and `request` for programs: its identity, which makes the key.
+        """
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         """Keep the answer of a charge and return the one that is kept: the first, whoever stored it."""
@@ -50,8 +41,8 @@ class Ledger(Protocol):
     def spent(self, analyst: str | None = None) -> Currency:
         """What was spent by all, or by one analyst."""
 
-    def against_cap(self, analyst: str) -> Currency:
-        """What counts against the cap that an analyst is under; of "*", what all who are not named have spent."""
+    def standing(self, analyst: str = "") -> Standing:
+        """The terms and what is spent, as an analyst sees them, all of one moment."""
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """The chain, oldest first, from the entry that follows number `after`."""

@@ -14,7 +14,7 @@ from confide.query.column import result_columns
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, check_numbers, key_size
 from confide.query.magnitude import check_magnitudes
-from confide.query.parse import parse
+from confide.query.parse import DIALECT, parse
 from confide.query.question import KeyColumn, Question, Value, ValueColumn, all_values, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
@@ -30,7 +30,7 @@ def bind(
     policy: Policy,
     catalog: Catalog,
     bounds: Mapping[str, tuple[Fraction, Fraction]] | None = None,
-    dialect: str = "duckdb",
+    dialect: str = DIALECT,
     mechanisms: Mapping[str, str] | str = "auto",
 ) -> Question:
     """The question that a SQL text asks under a policy; the text may be parsed already, in the dialect.
@@ -44,6 +44,12 @@ def bind(
         return _question(select, policy, catalog, bounds or {}, dialect, mechanisms)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None
+
+
+def bind_whole(table: str, policy: Policy, catalog: Catalog) -> Question:
+    """How many rows a table has, as a question."""
+    name = exp.Table(this=exp.to_identifier(table, quoted=True))
+    return bind(exp.select(exp.Count(this=exp.Star()).as_("n")).from_(name), policy, catalog)
 
 
 def _question(

@@ -6,7 +6,6 @@ here bounds what one unit changes: the mechanism does, from the data, privately.
 """
 
 from dataclasses import dataclass, fields, is_dataclass, replace
-from hashlib import sha256
 from typing import Any, Literal
 
 from sqlglot import exp
@@ -19,7 +18,7 @@ from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, key_size
 from confide.query.join import join_pairs, table_of
 from confide.query.magnitude import check_magnitudes
-from confide.query.parse import parse
+from confide.query.parse import DIALECT, parse
 from confide.query.question import Condition, KeyColumn, Measure, Neighbours, Order, ValueColumn, all_values
 from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope, Source
@@ -89,10 +88,6 @@ class Conjunction:
             relation = Join(relation, scan, on, optional=True)
         return relation
 
-    @property
-    def fingerprint(self) -> str:
-        return sha256(repr(self).encode()).hexdigest()
-
 
 def private_tables(select: exp.Select, policy: Policy) -> int:
     """How many private tables the FROM of a query names, copies included; its inner queries do not count."""
@@ -104,7 +99,7 @@ def private_tables(select: exp.Select, policy: Policy) -> int:
     return sum(table is not None and not table.public for table in named)
 
 
-def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, dialect: str = "duckdb") -> Conjunction:
+def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, dialect: str = DIALECT) -> Conjunction:
     """The question that a SQL text asks, as a join without contribution bounds; it may be parsed already."""
     select = text if isinstance(text, exp.Select) else parse(text, dialect)
     check_clauses(select)

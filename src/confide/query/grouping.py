@@ -1,5 +1,6 @@
 """GROUP BY: keys whose domain is public before anything is read, or that a private threshold releases."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -47,12 +48,17 @@ def bind_keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
         if place_of(key, keys) is not None:
             raise QueryError(f"GROUP BY names {shown(node)} twice")
         keys.append(replace(key, name=_name(node, key)))
-    groups = prod(size for size in map(key_size, keys) if size is not None)
+    check_groups([size for size in map(key_size, keys) if size is not None])
+    return tuple(keys)
+
+
+def check_groups(sizes: Sequence[int]) -> None:
+    """Keys of so many values each do not make too many groups."""
+    groups = prod(sizes)
     if groups > MOST_GROUPS:
         raise QueryError(
             f"the keys make {groups:,} groups, at most {MOST_GROUPS:,} are answered; use wider bins or fewer keys"
         )
-    return tuple(keys)
 
 
 def check_numbers(groups: int, columns: tuple[KeyColumn | ValueColumn, ...], values: tuple[Value, ...]) -> None:
@@ -161,8 +167,13 @@ def _binned(node: exp.Anonymous, scope: Scope) -> Key:
     if not 1 <= len(node.expressions) <= 2:
         raise QueryError("BIN takes a ranged column and a width: BIN(age, 10)")
     subject = number(node.expressions[0], scope)
+    return bin_key(subject, literal_number(node.expressions[1]) if len(node.expressions) == 2 else None)
+
+
+def bin_key(subject: Number, width: Fraction | None) -> BinnedKey:
+    """The bins of a number, of a width in its units, or of that which the policy declares; or a refusal."""
     span = subject.span
-    width = literal_number(node.expressions[1]) if len(node.expressions) == 2 else _default_width(subject)
+    width = _default_width(subject) if width is None else width
     steps = width / span.grain
     if steps.denominator != 1 or steps < 1:
         raise QueryError(f"the width {width} of BIN is not a positive multiple of the grain {span.grain}")

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
@@ -17,6 +17,8 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 LONGEST = 20_000
 """Characters of a question, of a view with the question about it, and of each query of a workload."""
+DIALECT: Final = "duckdb"
+"""In which questions are written unless another is named."""
 Select = exp.Select
 DEEPEST = 100
 """Levels of the parsed tree: a sum of so many terms, for example."""
@@ -26,7 +28,7 @@ _SHOWN_NODES = 60
 _TOO_LONG = f"an expression has more than about {DEEPEST} parts in a row; write it in shorter sums or products"
 
 
-def parse(text: str, dialect: str = "duckdb") -> exp.Select:
+def parse(text: str, dialect: str = DIALECT) -> exp.Select:
     """One SELECT statement, of bounded length and depth."""
     language = _dialect(dialect)
     tokens = _tokens(_checked(text), language)
@@ -63,7 +65,7 @@ def shown(node: exp.Expr) -> str:
     """
     try:
         cut = _cut(node, _SHOWN_LEVELS, [_SHOWN_NODES])
-        text = cut.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+        text = cut.sql(dialect=DIALECT, comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # an expression that cannot be written is still named
         text = node.key.upper()
     return text if len(text) <= 60 else text[:57] + "..."

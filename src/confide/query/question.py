@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import sha256
 from typing import Literal, Protocol
 
 from confide.query.grid import Grid
@@ -183,11 +182,6 @@ class Question:
     @property
     def keys(self) -> tuple[Key, ...]:
         return self.summary.keys
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for equal questions, however they were written."""
-        return sha256(repr(self).encode()).hexdigest()
 
 
 def measures_of(value: Value) -> frozenset[int]:

@@ -33,6 +33,7 @@ from confide.query.question import (
     Within,
     all_values,
 )
+from confide.query.sensitivity import Sensitivity
 from confide.release.miss_rate import needed_confidences
 from confide.release.statistics import plan_statistic, plan_within, root
 
@@ -107,7 +108,7 @@ def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> Ke
     return key_threshold(question.threshold.l1 // 2, epsilon / 2, delta / (1 + growth))
 
 
-def narrower(measure: Measure, rho: Fraction, confidence: float) -> Additive:
+def narrower(measure: Measure | Sensitivity, rho: Fraction, confidence: float) -> Additive:
     """Both cost ρ at most: Laplace at ε = √(2ρ) is (ε²/2)-zCDP."""
     normal = gaussian(measure.l2_squared, rho)
     double = laplace(measure.l1, root(2 * rho))

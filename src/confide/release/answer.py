@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from math import inf, isfinite
@@ -62,6 +62,12 @@ class Answer:
     question: str
     notes: tuple[str, ...] = ()
     test_noise: bool = False
+    stored: bool = field(default=False, compare=False)
+    """Whether it was kept before this call, which cost nothing then: a fact of the call, not of the answer."""
+
+    def marked(self, stored: bool) -> "Answer":
+        """The same answer, as a call found it."""
+        return self if stored == self.stored else replace(self, stored=stored)
 
     @property
     def mechanism(self) -> dict[str, str]:

@@ -1,29 +1,100 @@
 """A question planned, and answered: charge before read, noise on every measure, then arithmetic on what came out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from confide.engine.protocol import Keep, Window, Windows
 from confide.errors import ParameterError
 from confide.mechanism.quantile import window_of
+from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
 from confide.privacy.amount import show, shown_value, whole_number
+from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
+from confide.privacy.identity import written
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
+from confide.query.identity import SPELLING, question_name
 from confide.query.question import Measure
 from confide.release.allocation import Allocation, allocate
 from confide.release.answer import Answer
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
 from confide.release.grids import few_rows, grid_notes, gridded
-from confide.release.holdings import Holdings, Release
+from confide.release.holdings import Holdings
 from confide.release.least import made_at
 from confide.release.plan import Plan, Within, expected_rows, forecast, group_count
+from confide.release.purpose import sql_purpose
 from confide.release.room import cut_to_room, require_room_for_answer
 from confide.release.statistics import measure_statistic
 from confide.release.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRequest:
+    """A question at ε, with the shares of its columns."""
+
+    question: Question
+    policy: Policy
+    sql: str
+    dialect: str
+    epsilon: Fraction
+    confidence: float
+    shares: Mapping[str, Fraction]
+
+    @property
+    def purpose(self) -> str:
+        return sql_purpose(self.sql, self.dialect)
+
+    def identity(self) -> str:
+        shares = tuple(sorted(self.shares.items()))
+        return written("sql", self.question, self.epsilon, self.confidence, shares, spelling=SPELLING)
+
+    def price(self, budget: Budget) -> "PricedQuestion":
+        question = self.question
+        require_room_for_answer(question)
+        expected = expected_rows(question, self.policy)
+        allocation = made_at(
+            self.epsilon, lambda tried: allocate(question, budget, tried, self.confidence, self.shares, expected)
+        )
+        return PricedQuestion(self, allocation)
+
+    def decode(self, stored: bytes) -> Answer:
+        return Answer.from_bytes(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedQuestion:
+    """A question with the noise that was bought for each of its measures."""
+
+    request: SqlRequest
+    allocation: Allocation
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return self.allocation.loss
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        question, allocation = self.request.question, self.allocation
+        keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
+        windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
+        exact = holdings.engine.evaluate(question.summary, charge, holdings.ledger.secret, keep, windows)
+        answer = _release(holdings, question, exact, allocation, self.request.epsilon, self.request.confidence)
+        return cut_to_room(answer)
+
+
+def sql_request(
+    policy: Policy,
+    question: Question,
+    sql: str,
+    dialect: str,
+    epsilon: Fraction,
+    confidence: float,
+    shares: Mapping[str, Fraction],
+) -> SqlRequest:
+    return SqlRequest(gridded(question, policy), policy, sql, dialect, epsilon, confidence, shares)
 
 
 def plan_question(
@@ -41,10 +112,10 @@ def plan_question(
         raise ParameterError(
             f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
         )
-    budget = holdings.ledger.budget
+    standing = holdings.standing()
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)
-    predicted = forecast(question, holdings.policy, confidence, shares, known, budget)
+    predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget)
     notes = [*predicted.notes, *grid_notes(question, holdings.policy)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
@@ -52,7 +123,7 @@ def plan_question(
     elif epsilon is not None:
         exact = exact_epsilon(epsilon)
     else:
-        exact = budget.epsilon / 10
+        exact = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
     return Plan(
@@ -63,42 +134,10 @@ def plan_question(
         groups=group_count(question),
         unit=question.unit,
         neighbours=question.neighbours,
-        affordable=holdings.affordable(allocation.loss),
-        budget=budget_state(holdings.ledger, holdings.analyst),
+        affordable=standing.holds(allocation.loss),
+        budget=budget_state(standing),
         notes=tuple(notes),
     )
-
-
-def answer_question(
-    holdings: Holdings,
-    question: Question,
-    sql: str,
-    epsilon: Fraction,
-    confidence: float,
-    shares: Mapping[str, Fraction],
-) -> Answer:
-    """The answer of a question at ε, charged once."""
-    question = gridded(question, holdings.policy)
-    split = repr(sorted((name, str(share)) for name, share in shares.items()))
-    key = holdings.key("sql", question.fingerprint, str(epsilon), repr(confidence), split)
-
-    def prepare() -> tuple[PrivacyLoss, Release]:
-        ledger = holdings.ledger
-        require_room_for_answer(question)
-        expected = expected_rows(question, holdings.policy)
-        allocation = made_at(
-            epsilon, lambda tried: allocate(question, ledger.budget, tried, confidence, shares, expected)
-        )
-
-        def release(charge: Charge) -> bytes:
-            keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
-            windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
-            exact = holdings.engine.evaluate(question.summary, charge, ledger.secret, keep, windows)
-            return cut_to_room(_release(holdings, question, exact, allocation, epsilon, confidence))
-
-        return allocation.loss, release
-
-    return holdings.once(key, f"sql: {sql.strip()}", prepare, Answer.from_bytes)
 
 
 def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:
@@ -145,7 +184,7 @@ def _release(
         cost=Cost.of(epsilon, allocation.loss),
         unit=question.unit,
         neighbours=question.neighbours,
-        question=question.fingerprint,
+        question=question_name(question),
         notes=tuple(notes),
         test_noise=not source.kernel,
     )

@@ -10,9 +10,10 @@ from typing import IO, Any
 
 from confide.ledger import Entry, Head, Ledger, MemoryLedger
 from confide.ledger import export as write_export
+from confide.ledger.standing import Standing
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
-from confide.privacy.budget import of_quanta
+from confide.privacy.budget import Budget, of_quanta
 from confide.release.cost import BudgetState, budget_state
 from confide.release.guard import FAILURE
 from confide.release.ledgers import (
@@ -75,9 +76,11 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
     """
     path = ledger_place(policy, ledger)
     with open_existing(path) if exists(path) else MemoryLedger(policy.budget, policy.analysts) as book:
-        state = budget_state(book, analyst)
-        fitting = None if epsilon is None else state.answers_left(float(parse_amount(epsilon, "epsilon")), book.budget)
-        differs = _differences(book, policy)
+        standing = book.standing(analyst)
+        state = budget_state(standing)
+        each = None if epsilon is None else float(parse_amount(epsilon, "epsilon"))
+        fitting = None if each is None else state.answers_left(each, standing.budget)
+        differs = _differences(standing, policy)
         return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
 
 
@@ -94,7 +97,8 @@ def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tup
         # A charge and its answer are two entries.
         newest = list(book.entries(after=max(0, _length(book) - 2 * last)))
         outcomes = {entry.body["charge"]: entry.body["answer"] for entry in newest if entry.kind == "answer"}
-        lines = [_line(entry, book, outcomes.get(entry.sequence)) for entry in newest if entry.kind != "answer"]
+        budget = book.standing().budget
+        lines = [_line(entry, budget, outcomes.get(entry.sequence)) for entry in newest if entry.kind != "answer"]
         return tuple(lines[-last:])
 
 
@@ -113,7 +117,7 @@ def export(policy: Policy, stream: IO[str], ledger: LedgerPath = None) -> Head:
 def amend(policy: Policy, ledger: LedgerPath = None) -> tuple[Difference, ...]:
     """Put the policy's budget and caps on the ledger's record; what had to be changed for that."""
     with open_existing(ledger_place(policy, ledger)) as book:
-        differs = _differences(book, policy)
+        differs = _differences(book.standing(), policy)
         if differs:
             book.amend(policy.budget, policy.analysts)
         return differs
@@ -125,7 +129,7 @@ def restore_anchor(policy: Policy, ledger: LedgerPath = None) -> tuple[LedgerPla
     return place, restore(place)
 
 
-def _differences(book: Ledger, policy: Policy) -> tuple[Difference, ...]:
+def _differences(book: Standing, policy: Policy) -> tuple[Difference, ...]:
     found = []
     if (book.budget.epsilon, book.budget.delta) != (policy.budget.epsilon, policy.budget.delta):
         found.append(Difference("budget", str(book.budget), str(policy.budget)))
@@ -138,7 +142,7 @@ def _caps(caps: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name}: {show(epsilon)}" for name, epsilon in sorted(caps.items())) or "none"
 
 
-def _line(entry: Entry, book: Ledger, outcome: str | None) -> Line:
+def _line(entry: Entry, budget: Budget, outcome: str | None) -> Line:
     body: dict[str, Any] = entry.body
     if entry.kind != "charge":
         caps = {name: Fraction(terms["epsilon"]) for name, terms in body["caps"].items()}
@@ -147,7 +151,7 @@ def _line(entry: Entry, book: Ledger, outcome: str | None) -> Line:
         kind = "opened" if entry.kind == "genesis" else entry.kind
         return Line(entry.sequence, body["time"], kind, what=terms)
     paid = of_quanta(tuple(int(number) for number in body["amount"]))
-    epsilon = float(book.budget.as_epsilon(paid))
+    epsilon = float(budget.as_epsilon(paid))
     answered, failed = outcome is not None, outcome == _FAILED
     return Line(entry.sequence, body["time"], "charge", body["analyst"], epsilon, body["purpose"], answered, failed)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from confide.ledger import Ledger
+from confide.ledger.standing import Standing
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget, remaining
 from confide.privacy.loss import ZCDP, PureDP
@@ -79,23 +79,16 @@ class BudgetState:
         return int(whole.rho / each.rho)
 
 
-def budget_state(ledger: Ledger, analyst: str = "") -> BudgetState:
-    """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
-    budget = ledger.budget
-    spent = ledger.spent()
-    left = budget.largest_call(remaining(spent, ledger.cap))
+def budget_state(standing: Standing) -> BudgetState:
+    """What is spent and what is left, as ε; for an analyst under a cap, that cap's."""
+    budget = standing.budget
+    left = budget.largest_call(remaining(standing.spent, standing.cap))
     total, delta = float(budget.epsilon), float(budget.delta)
-    own = cap_over(ledger, analyst)
+    own = standing.own_cap
     if own is None:
-        return BudgetState(total, float(budget.as_epsilon(spent)), float(left or 0), delta, analyst)
-    mine = ledger.against_cap(analyst)
-    own_left = budget.largest_call(remaining(mine, budget.cap_of(own))) if own else None
+        spent = float(budget.as_epsilon(standing.spent))
+        return BudgetState(total, spent, float(left or 0), delta, standing.analyst)
+    own_left = budget.largest_call(remaining(standing.counted, budget.cap_of(own))) if own else None
     least = min(float(left or 0), float(own_left or 0))
-    shared = analyst == "*" or analyst not in ledger.caps
-    return BudgetState(total, float(budget.as_epsilon(mine)), least, delta, analyst, float(own), shared)
-
-
-def cap_over(ledger: Ledger, analyst: str) -> Fraction | None:
-    """The ε that caps an analyst: their own, or that of all without one, together; None if there is none."""
-    caps = ledger.caps
-    return caps.get(analyst, caps.get("*"))
+    counted = float(budget.as_epsilon(standing.counted))
+    return BudgetState(total, counted, least, delta, standing.analyst, float(own), standing.shared)

@@ -7,6 +7,7 @@ first step a seed is drawn for the arithmetic between the steps, and kept with i
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
 from math import prod
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 
 from confide.errors import EngineError
 from confide.mechanism import Additive, Randomness
-from confide.privacy.budget import Currency, add
+from confide.privacy.budget import Budget, Currency, add
 from confide.privacy.charge import Charge
-from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
+from confide.privacy.identity import written
+from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
-from confide.release.holdings import Holdings, Release
+from confide.release.holdings import Holdings
 from confide.release.synthesis_steps import one_count, paid_share, share_of, step_noise
 from confide.synthesis.curator import Model, Picked
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
@@ -34,6 +36,40 @@ MOST_COUNTED: Final = 2.0**62
 """No count of a model is taken for larger."""
 
 Values = Callable[[Charge], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """One step of a call: what it pays and what it releases. Its identity is the call's, and its number."""
+
+    text: str
+    number: int
+    what: str
+    loss: Currency
+    values: Values
+    first: bool
+
+    @property
+    def purpose(self) -> str:
+        return f"synthesize, step {self.number}: {self.what}"
+
+    def identity(self) -> str:
+        return self.text
+
+    def price(self, budget: Budget) -> "StepRequest":
+        return self
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        values = self.values(charge)
+        return _packed(np.concatenate([_drawn(holdings.randomness), values]) if self.first else values)
+
+    def decode(self, stored: bytes) -> NDArray[np.int64]:
+        return _unpacked(stored)
+
+
+def step_identity(call: str, step: int) -> str:
+    """Of the step of a call, which is named by what was asked in it."""
+    return written("synthesis step", call, step)
 
 
 class LedgerCurator:
@@ -50,10 +86,10 @@ class LedgerCurator:
         cost: Currency,
         tables: Sensitivity,
         rows: int,
-        key: str,
+        call: str,
     ) -> None:
         self._holdings, self._tabulation, self._workload = holdings, tabulation, workload
-        self._cost, self._tables, self._rows, self._key = cost, tables, rows, key
+        self._cost, self._tables, self._rows, self._call = cost, tables, rows, call
         self._exact: ExactTables | None = None
         self._step = 0
         self._seed: int | None = None
@@ -71,7 +107,7 @@ class LedgerCurator:
     @property
     def begun(self) -> bool:
         """Whether this call was made before, and stopped after its first step."""
-        return self._holdings.known(self._step_key(1), bytes) is not None
+        return self._holdings.known(step_identity(self._call, 1), bytes) is not None
 
     @property
     def seed(self) -> int:
@@ -160,17 +196,9 @@ class LedgerCurator:
     def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
         self._step += 1
         first = self._step == 1
-
-        def released(charge: Charge) -> bytes:
-            values = release(charge)
-            return _packed(np.concatenate([_drawn(self._holdings.randomness), values]) if first else values)
-
-        def prepare() -> tuple[PrivacyLoss, Release]:
-            return loss, released
-
-        key, purpose = self._step_key(self._step), f"synthesize, step {self._step}: {what}"
+        request = StepRequest(step_identity(self._call, self._step), self._step, what, loss, release, first)
         try:
-            values = self._holdings.once(key, purpose, prepare, _unpacked)
+            values = self._holdings.ask(request).result
         except EngineError:
             self._exact = None  # nothing that leads here leads to what was read
             raise
@@ -178,9 +206,6 @@ class LedgerCurator:
             self._seed, values = int(values[0]), values[1:]
         self.spent = add(self.spent, loss)
         return values
-
-    def _step_key(self, step: int) -> str:
-        return self._holdings.key("synthesize step", self._key, str(step))
 
     def _read(self, charge: Charge) -> ExactTables:
         """Read once, against the charge of the first step that needs it; a later step has paid before it looks."""

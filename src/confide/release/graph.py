@@ -78,7 +78,7 @@ class Graph:
             noise = laplace(1, share)
             return Counting(name, lambda count: _noised(np.array([count]), noise, miss, self._edges.holdings))
 
-        return ask(self._edges, Pattern("edges", counting, reading=reading), epsilon, confidence)
+        return ask(self._edges, Pattern("edges", name, counting, reading=reading), epsilon, confidence)
 
     def triangles(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
         """How many triangles there are; in a directed graph how many ordered matches of (x, y), (y, z), (z, x)."""
@@ -154,7 +154,7 @@ class Graph:
             return Counting("laplace", lambda found: _noised(found, noise, miss, self._edges.holdings))
 
         degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
-        pattern = Pattern("nodes", counting, f"up to {up_to}", degrees, reading)
+        pattern = Pattern("nodes", "laplace", counting, f"up to {up_to}", degrees, reading)
         return ask(self._edges, pattern, epsilon, confidence)
 
     def _by_edge(
@@ -182,7 +182,9 @@ class Graph:
 
             return Counting(chosen, count)
 
-        return ask(self._edges, Pattern(pattern, counting), epsilon, confidence)
+        return ask(
+            self._edges, Pattern(pattern, "auto" if mechanism == "auto" else name, counting), epsilon, confidence
+        )
 
 
 def open_graph(

@@ -9,12 +9,14 @@ from confide.errors import ParameterError, QueryError
 from confide.mechanism.law import miss_rate
 from confide.policy import KeyUnit
 from confide.privacy.amount import shown_value
+from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
-from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
+from confide.privacy.identity import written
+from confide.privacy.loss import ZCDP, PureDP
 from confide.release.answer import Answer, KeyColumn, ValueColumn
 from confide.release.arguments import confidence_level, exact_epsilon, plain_text, pure_share
 from confide.release.cost import Cost
-from confide.release.holdings import Holdings, Release
+from confide.release.holdings import Holdings
 from confide.release.least import made_at
 
 if TYPE_CHECKING:
@@ -71,12 +73,67 @@ class Pattern:
     """What is counted. `counting` is made from ε and a miss rate before anything is charged, so that it may refuse."""
 
     name: str
+    mechanism: str
+    """As it was asked for; `auto` where that depends on ε."""
     counting: Callable[[Fraction, float], Counting]
     more: str = ""
     keys: KeyColumn | None = None
     reading: "Callable[[GraphInquiry], Inquiry[Any]] | None" = None
     """What is read in place of the whole graph."""
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRequest:
+    """A pattern of an edge table at ε."""
+
+    edges: EdgeTable
+    pattern: Pattern
+    epsilon: Fraction
+    confidence: float
+
+    @property
+    def purpose(self) -> str:
+        edges, pattern = self.edges, self.pattern
+        return f"graph: {pattern.name} of {edges.table}({edges.source}, {edges.target}) {pattern.more}".strip()
+
+    def identity(self) -> str:
+        edges, pattern = self.edges, self.pattern
+        graph = (edges.table, edges.source, edges.target, edges.directed, edges.unit)
+        return written("graph", graph, pattern.name, pattern.more, pattern.mechanism, self.epsilon, self.confidence)
+
+    def price(self, budget: Budget) -> "PricedPattern":
+        edges, pattern = self.edges, self.pattern
+
+        def made(tried: Fraction) -> tuple[PureDP | ZCDP, Counting]:
+            loss, share = pure_share(budget, tried)
+            # A row that is replaced is one that goes and one that comes.
+            return loss, pattern.counting(share / 2 if edges.replaced else share, miss_rate(self.confidence))
+
+        return PricedPattern(self, *made_at(self.epsilon, made))
+
+    def decode(self, stored: bytes) -> Answer:
+        return Answer.from_bytes(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedPattern:
+    """A pattern with the mechanism that its ε buys."""
+
+    request: PatternRequest
+    loss: PureDP | ZCDP
+    counting: Counting
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        from confide.engine.network import GraphInquiry  # noqa: PLC0415  heavy, and loaded when used
+
+        edges, pattern = self.request.edges, self.request.pattern
+        columns = holdings.policy.tables[edges.table].columns
+        graph = GraphInquiry(edges.table, columns[edges.source], columns[edges.target], edges.directed)
+        inquiry: Inquiry[Any] = graph if pattern.reading is None else pattern.reading(graph)
+        results = self.counting.count(holdings.engine.inquire(inquiry, charge))
+        cost = Cost.of(self.request.epsilon, self.loss)
+        return _answer(edges, pattern, self.counting, results, cost, self.request.confidence).to_bytes()
 
 
 def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object) -> Answer:
@@ -88,31 +145,9 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
             f"{edges.table} has about {size:,} rows, as the policy says, and patterns are counted in graphs of up "
             f"to {MOST_EDGES:,} edges; ask edges() or degree_histogram() with edges as the unit"
         )
-    exact, level = exact_epsilon(epsilon), confidence_level(confidence)
-
-    def made(tried: Fraction) -> tuple[PureDP | ZCDP, Counting]:
-        loss, share = pure_share(holdings.ledger.budget, tried)
-        # A row that is replaced is one that goes and one that comes.
-        return loss, pattern.counting(share / 2 if edges.replaced else share, miss_rate(level))
-
-    loss, counting = made_at(exact, made)
-    what = (pattern.name, pattern.more, edges.table, edges.source, edges.target, str(edges.directed), edges.unit)
-    key = holdings.key("graph", *what, counting.mechanism, str(exact), repr(level))
-
-    def prepare() -> tuple[PrivacyLoss, Release]:
-        def release(charge: Charge) -> bytes:
-            from confide.engine.network import GraphInquiry  # noqa: PLC0415  heavy, and loaded when used
-
-            columns = holdings.policy.tables[edges.table].columns
-            graph = GraphInquiry(edges.table, columns[edges.source], columns[edges.target], edges.directed)
-            inquiry: Inquiry[Any] = graph if pattern.reading is None else pattern.reading(graph)
-            results = counting.count(holdings.engine.inquire(inquiry, charge))
-            return _answer(edges, pattern, counting, results, Cost.of(exact, loss), level).to_bytes()
-
-        return loss, release
-
-    purpose = f"graph: {pattern.name} of {edges.table}({edges.source}, {edges.target}) {pattern.more}".strip()
-    return holdings.once(key, purpose, prepare, Answer.from_bytes)
+    request = PatternRequest(edges, pattern, exact_epsilon(epsilon), confidence_level(confidence))
+    asked = holdings.ask(request)
+    return asked.result.marked(asked.stored)
 
 
 def _answer(

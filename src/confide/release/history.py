@@ -5,22 +5,22 @@ drawn at random, because it says little of the questions to come (Avent and Koro
 from the ledger's public lines: nothing private is touched, and nothing is spent.
 """
 
+import json
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
 import numpy as np
 
-from confide.errors import ConfideError, ParameterError
+from confide.errors import ParameterError
 from confide.privacy.amount import shown_value, whole_number
-from confide.query import bind
+from confide.privacy.identity import VERSION
+from confide.query.identity import spoken_of
 from confide.release.holdings import Holdings
 from confide.release.synthesizing import table_of
-from confide.release.workload_sql import columns_of
 from confide.workload import Threshold, Workload, domain_of, padded
 
 MOST_PADDED: Final = 10_000
-_PREFIX = "sql: "
 _WIDEST = 4
 
 
@@ -40,8 +40,8 @@ def history(holdings: Holdings, table: str | None, pad: int, columns: Sequence[s
         raise ParameterError(f"there is no column {shown_value(strange[0])} in {own.name}")
     parts: dict[Threshold, None] = {}
     for entry in holdings.ledger.entries():
-        if entry.kind == "charge" and entry.body["purpose"].startswith(_PREFIX):
-            asked = _columns(holdings, entry.body["purpose"][len(_PREFIX) :], own.name)
+        if entry.kind == "charge":
+            asked = asked_columns(entry.body.get("request", ""), own.name)
             kept = tuple(name for name in names if name in asked)[:_WIDEST]
             if kept:
                 parts[Threshold(kept, len(kept))] = None
@@ -55,10 +55,16 @@ def history(holdings: Holdings, table: str | None, pad: int, columns: Sequence[s
     return padded(found, names, wanted, width, width, generator=generator)
 
 
-def _columns(holdings: Holdings, text: str, table: str) -> frozenset[str]:
-    """The columns of a past question; none if it is of another table, or cannot be read any more."""
+def asked_columns(request: str, table: str) -> frozenset[str]:
+    """The columns that a past question on one table speaks of; none if it was another request, or of another table.
+
+    The request is read as the ledger keeps it, in its canonical form: in whatever dialect it was asked, however long.
+    """
     try:
-        question = bind(text, holdings.policy, holdings.engine)
-    except ConfideError:
+        tag, version, kind, *parts = json.loads(request)
+    except (ValueError, TypeError, RecursionError):
         return frozenset()
-    return frozenset(columns_of(question)) if question.tables == (table,) else frozenset()
+    if (tag, version, kind) != ("request", VERSION, "sql"):
+        return frozenset()
+    tables, columns = spoken_of(parts[0])
+    return columns if tables == (table,) else frozenset()

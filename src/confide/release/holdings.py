@@ -1,6 +1,6 @@
 """What a release is made from: one policy's data, its ledger, an analyst and a source of noise.
 
-Everything that is paid for goes through `once`: charge before read, then one outcome, which is kept before it is given.
+Everything that is paid for goes through `ask`: charge before read, then one outcome, which is kept before it is given.
 """
 
 from collections.abc import Callable
@@ -10,18 +10,15 @@ from typing import Final, TypeVar
 from confide.engine import Engine
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
 from confide.ledger import Ledger
+from confide.ledger.standing import Standing
 from confide.mechanism import Randomness
 from confide.policy import Policy
-from confide.privacy.budget import fits, in_currency
 from confide.privacy.charge import Charge
-from confide.privacy.loss import PrivacyLoss
+from confide.privacy.identity import kept_form
 from confide.privacy.naming import sealed_name
-from confide.release.cost import cap_over
 from confide.release.guard import guarded, told
+from confide.release.request import Asked, Request
 
-LONGEST_PURPOSE: Final = 4_000
-
-Release = Callable[[Charge], bytes]
 Result = TypeVar("Result")
 
 _UNKEPT: Final[dict[type[LedgerError], str]] = {
@@ -46,41 +43,42 @@ class Holdings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_facts", self.policy.facts_fingerprint)
 
-    def key(self, kind: str, *parts: str) -> str:
-        """The same request on the same data with the same parameters by the same analyst has the same key.
+    def key(self, identity: str) -> str:
+        """The same request on the same data under the same policy by the same analyst has the same key.
 
         Keys are exported, and the state of the data is part of them: so they are made under the ledger's secret.
         """
-        whole = ("key", kind, self._facts, self.engine.version, self.analyst, *parts)
-        return sealed_name(self.ledger.secret, *whole)
+        return sealed_name(self.ledger.secret, "key", self._facts, self.engine.version, self.analyst, identity)
 
-    def known(self, key: str, read: Callable[[bytes], Result]) -> Result | None:
-        """What is kept under a key, read; None if there is nothing. A failure that is kept is raised again."""
-        kept = self.ledger.answer(key)
+    def known(self, identity: str, read: Callable[[bytes], Result]) -> Result | None:
+        """What is kept for a request, read; None if there is nothing. A failure that is kept is raised again."""
+        kept = self.ledger.answer(self.key(identity))
         return None if kept is None else told(kept, read)
 
-    def once(
-        self,
-        key: str,
-        purpose: str,
-        prepare: Callable[[], tuple[PrivacyLoss, Release]],
-        read: Callable[[bytes], Result],
-    ) -> Result:
-        """What is kept under a key, read; else what `prepare` names is charged, released and kept. Never refunded.
+    def standing(self) -> Standing:
+        """How the books stand for the analyst: read once, and handed to whoever asks."""
+        return self.ledger.standing(self.analyst)
 
-        `prepare` looks at public facts alone, and refuses what it must. From the charge on there is one outcome: what
-        was released, or the constant `EngineError`. It is kept before anybody hears of it, and the same call gives it
-        again; of several callers with one key all get the outcome that was kept first.
+    def ask(self, request: Request[Result]) -> Asked[Result]:
+        """What is kept for a request; else it is priced, charged, measured and kept. Never refunded.
+
+        `price` looks at public facts alone, and refuses what it must. From the charge on there is one outcome: what
+        was measured, or the constant `EngineError`. It is kept before anybody hears of it, and the same call gives it
+        again; of several callers with one request all get the outcome that was kept first.
         """
+        identity = request.identity()
+        key = self.key(identity)
         kept = self.ledger.answer(key)
         if kept is not None:
-            return told(kept, read)
-        loss, release = prepare()
+            return Asked(told(kept, request.decode), stored=True)
+        priced = request.price(self.standing().budget)
         self.engine.ready()
-        charge = self.ledger.charge(loss, purpose[:LONGEST_PURPOSE], key, self.analyst)
-        outcome, result = guarded(lambda: release(charge), read)
+        charge = self.ledger.charge(priced.loss, request.purpose, key, self.analyst, kept_form(identity))
+        outcome, result = guarded(lambda: priced.measure(self, charge), request.decode)
         kept = self._keep(charge, outcome)
-        return result if result is not None and kept == outcome else told(kept, read)
+        if result is not None and kept == outcome:
+            return Asked(result, stored=False)
+        return Asked(told(kept, request.decode), stored=kept != outcome)
 
     def _keep(self, charge: Charge, outcome: bytes) -> bytes:
         """Keep an outcome. Where that fails nothing is given, and the words say that the charge stands."""
@@ -95,12 +93,3 @@ class Holdings:
             f"{_UNKEPT[kind]}, so what was found is not kept and not given; the charge stands, and the same call again "
             "costs nothing more"
         )
-
-    def affordable(self, loss: PrivacyLoss) -> bool:
-        """Whether a loss fits what is left, for the analyst and for the data."""
-        ledger = self.ledger
-        cost = in_currency(loss, ledger.cap)
-        own = cap_over(ledger, self.analyst)
-        if own is not None and not fits(ledger.against_cap(self.analyst), cost, ledger.budget.cap_of(own)):
-            return False
-        return fits(ledger.spent(), cost, ledger.cap)

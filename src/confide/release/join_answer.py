@@ -12,53 +12,43 @@ from confide.mechanism.elastic import Elastic
 from confide.mechanism.residual import Residual
 from confide.mechanism.truncation import Bounded, clipped_totals
 from confide.privacy.charge import Charge
-from confide.privacy.loss import PrivacyLoss
 from confide.query.conjunction import Conjunction, relation_of
+from confide.query.identity import question_name
 from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
 from confide.release.answer import Answer
 from confide.release.cost import Cost
 from confide.release.evaluation import Estimate
-from confide.release.holdings import Holdings, Release
-from confide.release.join_request import BY_ROW, BY_UNIT, JoinRequest
+from confide.release.holdings import Holdings
+from confide.release.join_request import BY_ROW, BY_UNIT, PricedJoin
 from confide.release.packed import packed_totals
 from confide.release.table import Table
 
 Column = list[tuple[int, int, int]]
 
 
-def answer_join(holdings: Holdings, request: JoinRequest, sql: str) -> Answer:
-    question = request.question
-    shares, largest = (",".join(map(str, numbers)) for numbers in (request.shares, request.largest))
-    parts = (question.fingerprint, request.mechanism, str(request.epsilon), repr(request.confidence), shares, largest)
-    key = holdings.key("join", *parts)
-
-    def prepare() -> tuple[PrivacyLoss, Release]:
-        def release(charge: Charge) -> bytes:
-            measured = _by_row if request.mechanism in BY_ROW else _by_unit
-            columns, condition = measured(holdings, request, charge)
-            return _answer(holdings, request, columns, condition).to_bytes()
-
-        return request.loss, release
-
-    return holdings.once(key, f"sql: {sql.strip()}", prepare, Answer.from_bytes)
+def measured_join(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Answer:
+    """What is read of a join, with noise; the answer that is made of it."""
+    measured = _by_row if priced.mechanism in BY_ROW else _by_unit
+    columns, condition = measured(holdings, priced, charge)
+    return _answer(holdings, priced, columns, condition)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _by_row(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[list[Column], str]:
-    question = request.question
+def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[list[Column], str]:
+    question = priced.question
     cells = tuple(Cell("rows" if w.number is None else "total", w.number, w.where) for w in question.weights)
     summary = Summary(question.relation, question.where, None, question.keys, cells)
     exact = holdings.engine.evaluate(summary, charge, holdings.ledger.secret)
-    smooth = cache(sensitivity(holdings, request, charge).smooth)  # the same for all sums with equal shares
+    smooth = cache(sensitivity(holdings, priced, charge).smooth)  # the same for all sums with equal shares
     columns: list[Column] = []
     for place, weight in enumerate(question.weights):
-        mechanism = request.smooth(place)
+        mechanism = priced.smooth(place)
         scale = smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
         answers = [int(value) for value in exact.cells[place]]
-        noised, half = mechanism.measure(answers, scale, request.misses[place], holdings.randomness)
+        noised, half = mechanism.measure(answers, scale, priced.misses[place], holdings.randomness)
         floor_at = 0 if weight.span.low >= 0 else None
         columns.append([_inside(value, half, floor_at) for value in noised])
     return columns, ""
@@ -82,11 +72,11 @@ class Repeated:
         return self.inner.smooth(alpha) * self.times
 
 
-def sensitivity(holdings: Holdings, request: JoinRequest, charge: Charge) -> Bound:
+def sensitivity(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Bound:
     from confide.engine.joining import RepeatsInquiry, ResidualInquiry  # noqa: PLC0415  loaded when used
 
-    question, engine = request.question, holdings.engine
-    if request.mechanism == "residual":
+    question, engine = priced.question, holdings.engine
+    if priced.mechanism == "residual":
         bound: Bound = Residual(question.copies, engine.inquire(ResidualInquiry(question), charge))
     else:
         bound = _elastic(holdings, question, charge)
@@ -110,15 +100,15 @@ def _elastic(holdings: Holdings, question: Conjunction, charge: Charge) -> Elast
     return Elastic(tables, first, tuple(reversed(joins)), holdings.engine.inquire(FrequencyInquiry(question), charge))
 
 
-def _by_unit(holdings: Holdings, request: JoinRequest, charge: Charge) -> tuple[list[Column], str]:
+def _by_unit(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[list[Column], str]:
     from confide.engine.joining import SharesInquiry  # noqa: PLC0415  loaded when used
 
     columns: list[Column] = []
     condition = ""
-    for place in range(len(request.question.weights)):
+    for place in range(len(priced.question.weights)):
         column: Column = []
-        mechanism = request.cut(place)
-        inquiry = SharesInquiry(request.question, place, mechanism.levels.edges[-1])
+        mechanism = priced.cut(place)
+        inquiry = SharesInquiry(priced.question, place, mechanism.levels.edges[-1])
         for shares in holdings.engine.inquire(inquiry, charge):
             cut_totals = totals(shares, mechanism.levels.edges)
             result: Bounded = mechanism.measure(cut_totals, holdings.randomness)
@@ -151,25 +141,25 @@ class _Told:
     condition: str
 
 
-def _answer(holdings: Holdings, request: JoinRequest, columns: Sequence[Column], condition: str) -> Answer:
-    question = request.question
-    told = _Told(request.mechanism, f"for its upper end {condition}" if condition else "")
+def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column], condition: str) -> Answer:
+    question = priced.question
+    told = _Told(priced.mechanism, f"for its upper end {condition}" if condition else "")
     assumes: Assumes = "density" if condition else "always"
     sums = [(told, _estimate(weight, c, assumes)) for weight, c in zip(question.weights, columns, strict=True)]
     notes: tuple[str, ...] = ()
-    if request.mechanism in BY_UNIT:
+    if priced.mechanism in BY_UNIT:
         most = ", ".join(
             f"{weight.name}: {float(largest * weight.grain):,g}"
-            for weight, largest in zip(question.weights, request.largest, strict=True)
+            for weight, largest in zip(question.weights, priced.largest, strict=True)
         )
         notes = (f"what one unit adds is cut at {most}",)
     return Answer(
-        columns=Table(question, None, (), (), request.confidence, sums).columns(),
-        confidence=request.confidence,
-        cost=Cost.of(request.epsilon, request.loss),
+        columns=Table(question, None, (), (), priced.request.confidence, sums).columns(),
+        confidence=priced.request.confidence,
+        cost=Cost.of(priced.request.epsilon, priced.loss),
         unit=_protected(question),
         neighbours=question.neighbours,
-        question=question.fingerprint,
+        question=question_name(question),
         notes=notes,
         test_noise=not holdings.randomness.kernel,
     )

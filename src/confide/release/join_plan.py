@@ -6,10 +6,11 @@ from typing import Final
 
 from confide.errors import ParameterError
 from confide.query.conjunction import Conjunction
+from confide.query.parse import DIALECT
 from confide.query.question import Estimated, ValueColumn
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
-from confide.release.join_request import BY_ROW, Bounds, request_join
+from confide.release.join_request import BY_ROW, Bounds, join_request
 from confide.release.plan import Plan, PlannedColumn
 
 TYPICAL: Final = 100
@@ -31,18 +32,19 @@ def plan_join(
             "how wide the interval of a join is depends on how many joined rows one unit changes, which is private; "
             "give epsilon instead of within"
         )
-    notes = []
+    standing, notes = holdings.standing(), []
     if epsilon is None:
-        epsilon = holdings.ledger.budget.epsilon / 10
+        epsilon = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
-    request = request_join(holdings, question, epsilon, confidence, mechanism, split, bounds)
+    request = join_request(holdings.policy, question, "", DIALECT, epsilon, confidence, mechanism, split, bounds)
+    priced = request.price(standing.budget)
     columns = []
     for place, weight in enumerate(question.weights):
         changed = TYPICAL * max(1, weight.span.largest)
         if request.mechanism in BY_ROW:
-            half, assumes = request.smooth(place).expected_half_width(changed, request.misses[place]), "always"
+            half, assumes = priced.smooth(place).expected_half_width(changed, priced.misses[place]), "always"
         else:
-            cut = request.cut(place)
+            cut = priced.cut(place)
             half, assumes = cut.expected_half_width(changed), "density" if cut.condition else "always"
         columns.append(PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes))
     if any(isinstance(column, ValueColumn) and not isinstance(column.value, Estimated) for column in question.columns):
@@ -53,12 +55,12 @@ def plan_join(
     return Plan(
         columns=tuple(columns),
         epsilon=float(request.epsilon),
-        cost=Cost.of(request.epsilon, request.loss),
+        cost=Cost.of(request.epsilon, priced.loss),
         confidence=request.confidence,
-        groups=request.groups,
+        groups=priced.groups,
         unit=question.unit,
         neighbours=question.neighbours,
-        affordable=holdings.affordable(request.loss),
-        budget=budget_state(holdings.ledger, holdings.analyst),
+        affordable=standing.holds(priced.loss),
+        budget=budget_state(standing),
         notes=tuple(notes),
     )

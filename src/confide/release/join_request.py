@@ -14,18 +14,24 @@ from confide.mechanism.smooth_vector import SmoothVector
 from confide.mechanism.truncation import Levels, Race, Truncation
 from confide.policy import KeyUnit, Policy
 from confide.privacy.amount import shown_value
+from confide.privacy.budget import Budget
+from confide.privacy.charge import Charge
+from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
 from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
+from confide.query.identity import SPELLING
 from confide.query.parse import Select
 from confide.query.question import all_values
 from confide.query.weight import MOST_ADDED, Weight
 from confide.release.allocation import explicit_delta
+from confide.release.answer import Answer
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
 from confide.release.holdings import Holdings
 from confide.release.least import made_at
 from confide.release.miss_rate import needed_confidences
+from confide.release.purpose import sql_purpose
 
 BY_ROW: Final = ("residual", "elastic")
 BY_UNIT: Final = ("truncate", "r2t")
@@ -41,12 +47,38 @@ Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """One question over a join, with everything that decides its cost and its mechanism: public facts only."""
+    """A question over a join at ε, with the mechanism that is asked for and what the caller says of its columns."""
 
     question: Conjunction
+    sql: str
+    dialect: str
     mechanism: str
     epsilon: Fraction
     confidence: float
+    shares: Mapping[str, Fraction]
+    bounds: Bounds
+
+    @property
+    def purpose(self) -> str:
+        return sql_purpose(self.sql, self.dialect)
+
+    def identity(self) -> str:
+        shares, bounds = (tuple(sorted(given.items())) for given in (self.shares, self.bounds))
+        parts = (self.question, self.mechanism, self.epsilon, self.confidence, shares, bounds)
+        return written("join", *parts, spelling=SPELLING)
+
+    def price(self, budget: Budget) -> "PricedJoin":
+        return made_at(self.epsilon, lambda tried: _priced(self, budget, tried))
+
+    def decode(self, stored: bytes) -> Answer:
+        return Answer.from_bytes(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedJoin:
+    """A question over a join with everything that decides its mechanisms: public facts only."""
+
+    request: JoinRequest
     misses: tuple[float, ...]
     """For each weight how often its interval may miss, so that every column holds with the confidence."""
     shares: tuple[Fraction, ...]
@@ -56,6 +88,14 @@ class JoinRequest:
     largest: tuple[int, ...]
     """Of each weight, the most that one unit adds, in whole grains."""
     loss: PureDP | ZCDP
+
+    @property
+    def question(self) -> Conjunction:
+        return self.request.question
+
+    @property
+    def mechanism(self) -> str:
+        return self.request.mechanism
 
     @property
     def groups(self) -> int:
@@ -77,6 +117,11 @@ class JoinRequest:
         epsilon = self.shares[place] / self.groups
         kind = Race if self.mechanism == "r2t" else Truncation
         return kind(Levels(self.largest[place], self.owners), epsilon, self.misses[place])
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        from confide.release.join_answer import measured_join  # noqa: PLC0415  loaded when used
+
+        return measured_join(holdings, self, charge).to_bytes()
 
 
 def sampled(policy: Policy) -> str:
@@ -118,44 +163,35 @@ def join_instead(
     return question
 
 
-def request_join(
-    holdings: Holdings,
+def join_request(
+    policy: Policy,
     question: Conjunction,
+    sql: str,
+    dialect: str,
     epsilon: object,
     confidence: object,
     mechanism: object,
     split: Mapping[str, Fraction],
     bounds: Bounds,
 ) -> JoinRequest:
-    """All that a question over a join needs, or a refusal; public facts only."""
-    level = confidence_level(confidence)
-    return made_at(
-        exact_epsilon(epsilon),
-        lambda tried: _request(holdings, question, tried, level, mechanism, split, bounds),
-    )
-
-
-def _request(
-    holdings: Holdings,
-    question: Conjunction,
-    exact: Fraction,
-    level: float,
-    mechanism: object,
-    split: Mapping[str, Fraction],
-    bounds: Bounds,
-) -> JoinRequest:
-    name = _chosen(holdings.policy, mechanism)
+    """A question over a join as it is asked, or a refusal."""
+    level, name = confidence_level(confidence), _chosen(policy, mechanism)
     names = [weight.name for weight in question.weights]
     for what, given in (("split", split), ("bounds", bounds)):
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise ParameterError(f"{what} names {', '.join(unknown)}, but what is added up is {', '.join(names)}")
+    return JoinRequest(question, sql, dialect, name, exact_epsilon(epsilon), level, split, bounds)
+
+
+def _priced(request: JoinRequest, budget: Budget, exact: Fraction) -> PricedJoin:
+    question, name, split, bounds = request.question, request.mechanism, request.shares, request.bounds
+    names = [weight.name for weight in question.weights]
     if name == "residual" and len(question.private) > MOST_REMOVED:
         raise QueryError(
             f"the join has {len(question.private)} private tables, copies included; the mechanism residual looks at "
             f"every set of them, and takes at most {MOST_REMOVED}: ask for fewer, or with mechanism='elastic'"
         )
-    budget = holdings.ledger.budget
     loss, share = pure_share(budget, exact)
     delta = Fraction(0)
     if name == "elastic" and isinstance(loss, ZCDP):
@@ -168,7 +204,7 @@ def _request(
             delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
     parts = [split.get(weight, Fraction(1)) for weight in names]
     shares, deltas = (tuple(whole * part / sum(parts) for part in parts) for whole in (share, delta))
-    levels = needed_confidences(all_values(question), level)
+    levels = needed_confidences(all_values(question), request.confidence)
     misses = tuple(miss_rate(levels[place]) for place in range(len(names)))
     if name in BY_UNIT:
         groups = prod(key_size(key) or 1 for key in question.keys)
@@ -182,10 +218,10 @@ def _request(
         raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
     else:
         largest = (0,) * len(names)
-    request = JoinRequest(question, name, exact, level, misses, shares, deltas, largest, loss)
+    priced = PricedJoin(request, misses, shares, deltas, largest, loss)
     for place in range(len(names)):
-        _ = request.smooth(place) if name in BY_ROW else request.cut(place)
-    return request
+        _ = priced.smooth(place) if name in BY_ROW else priced.cut(place)
+    return priced
 
 
 def _chosen(policy: Policy, mechanism: object) -> str:

@@ -6,28 +6,32 @@ records. What the second gives up for that is in its report.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import ParameterError
 from confide.fit import METHODS, TOTAL, Fit, Measured, Method, Problem, error, fit, round_controlled
 from confide.fit import Marginal as MarginalGroup
 from confide.fit.fitted import require_consistent
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace
+from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
 from confide.privacy.amount import shown_value, whole_number
+from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
+from confide.privacy.identity import written
 from confide.privacy.loss import PrivacyLoss
-from confide.query import Question
+from confide.query.identity import SPELLING
 from confide.release.answer import Answer
 from confide.release.cost import Cost
 from confide.release.frames import as_pandas, as_polars
 from confide.release.guard import callers, settled
-from confide.release.holdings import Holdings, Release
+from confide.release.holdings import Holdings
 from confide.release.microdata_design import (
     Design,
     Marginal,
@@ -43,6 +47,7 @@ from confide.release.microdata_facts import known_answer, public_of, query_of, s
 from confide.release.microdata_frames import Records, fitted_table
 from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_if_useless
 from confide.release.microdata_store import Measurements, NoisyMarginal
+from confide.workload import ExactTables
 
 if TYPE_CHECKING:
     import pandas
@@ -88,6 +93,8 @@ class Microdata:
     confidence: float
     priority: tuple[tuple[Marginal, ...], ...] | None = None
     notes: tuple[str, ...] = ()
+    stored: bool = False
+    """Whether the noisy counts were kept before this call, which cost nothing then."""
 
     @property
     def method(self) -> Method:
@@ -161,8 +168,7 @@ class Microdata:
         totals: object = None,
     ) -> "Microdata":
         """Another table for the same measurements. Free."""
-        design = Design(self.measured.table, self.measured.attributes, self.marginals, ())
-        stages = stages_of(design, priority)
+        stages = stages_of(self.measured.domain.attributes, self.marginals, priority)
         return fitted_to(self.measured, method_of(fit, stages), stages, zeros, totals, self.confidence)
 
     # --- what to think of it ------------------------------------------------------------------------------------------
@@ -209,7 +215,7 @@ class Microdata:
 
 
 @dataclass(frozen=True, slots=True)
-class MicrodataRequest:
+class MicrodataOptions:
     """What is asked for, as it was given."""
 
     marginals: object
@@ -222,59 +228,100 @@ class MicrodataRequest:
     confidence: float = 0.95
 
 
-def plan_microdata(holdings: Holdings, request: MicrodataRequest, epsilon: Fraction, rows: int | None) -> MicrodataPlan:
+@dataclass(frozen=True, slots=True)
+class MicrodataRequest:
+    """Marginals at ε. How they are fitted is no part of it: fits are free."""
+
+    design: Design
+    policy: Policy
+    epsilon: Fraction
+    weights: tuple[Fraction, ...] | None
+    confidence: float
+    tell: Progress
+
+    @property
+    def purpose(self) -> str:
+        return f"microdata: {self.design.table}: {show_marginals(self.design.marginals)}"
+
+    def identity(self) -> str:
+        return written("microdata", *self.design.form(), self.epsilon, self.weights, spelling=SPELLING)
+
+    def price(self, budget: Budget) -> "PricedMarginals":
+        noise = noise_for(self.design, budget, self.epsilon, self.weights)
+        warn_if_useless(self.policy, self.design, noise, self.epsilon, self.confidence)
+        return PricedMarginals(self, noise, budget.delta)
+
+    def decode(self, stored: bytes) -> Measurements:
+        return Measurements.from_bytes(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedMarginals:
+    """Marginals with the noise that each of them gets."""
+
+    request: MicrodataRequest
+    noise: Noise
+    delta: Fraction
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return self.noise.loss
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        design, steps = self.request.design, len(self.request.design.marginals) + 1
+        exact = holdings.engine.tabulate(design.tabulation, charge, holdings.ledger.secret)
+        noisy = []
+        for place, (marginal, mechanism) in enumerate(zip(design.marginals, self.noise.mechanisms, strict=True)):
+            self.request.tell(f"measuring {show_marginals([marginal])}", place, steps)
+            measurement = mechanism.measure(_counts(exact, design.columns(place)), holdings.randomness)
+            counts = np.asarray(measurement.values, dtype=np.int64)
+            noisy.append(NoisyMarginal(marginal, counts, mechanism.law, mechanism.name))
+        return Measurements(
+            design.table,
+            design.attributes,
+            tuple(noisy),
+            Cost.of(self.request.epsilon, self.noise.loss),
+            design.unit,
+            design.neighbours,
+            design.name,
+            not holdings.randomness.kernel,
+            self.delta,
+        ).to_bytes()
+
+
+def _counts(exact: ExactTables, columns: tuple[int, ...]) -> NDArray[np.int64]:
+    """The exact counts of a marginal, the last column fastest; of the total if it has no columns."""
+    if not columns:
+        return np.array([exact.rows], dtype=np.int64)
+    return exact.marginal(columns, 0, exact.sizes[columns[0]]).reshape(-1)
+
+
+def plan_microdata(holdings: Holdings, options: MicrodataOptions, epsilon: Fraction, rows: int | None) -> MicrodataPlan:
     """The forecast of a release. Free: nothing private is read."""
     known = None if rows is None else whole_number(rows)
     if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
         raise ParameterError(
             f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
         )
-    design, _, _, weights = _checked(holdings, request)
-    noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
-    return plan_design(holdings, design, noise, epsilon, request.confidence, known)
+    design, _, _, weights = _checked(holdings, options)
+    standing = holdings.standing()
+    noise = noise_for(design, standing.budget, epsilon, weights)
+    return plan_design(holdings.policy, standing, design, noise, epsilon, options.confidence, known)
 
 
 def make_microdata(
-    holdings: Holdings, request: MicrodataRequest, epsilon: Fraction, progress: Progress | None = None
+    holdings: Holdings, options: MicrodataOptions, epsilon: Fraction, progress: Progress | None = None
 ) -> Microdata:
     """Measures, or finds what was measured before, and fits. Everything that can be refused is, before the charge."""
-    design, stages, method, weights = _checked(holdings, request)
-    shares = "even" if weights is None else repr([str(weight) for weight in weights])
-    key = holdings.key("microdata", design.fingerprint, str(epsilon), shares)
-    step = callers(progress)
-    steps = len(design.marginals) + 1
-
-    def prepare() -> tuple[PrivacyLoss, Release]:
-        noise = noise_for(design, holdings.ledger.budget, epsilon, weights)
-        warn_if_useless(holdings, design, noise, epsilon, request.confidence)
-
-        def release(charge: Charge) -> bytes:
-            noisy = []
-            for place, question in enumerate(design.questions):
-                step(f"measuring {show_marginals([design.marginals[place]])}", place, steps)
-                noisy.append(_measured(holdings, design, place, question, noise, charge))
-            return Measurements(
-                design.table,
-                design.attributes,
-                tuple(noisy),
-                Cost.of(epsilon, noise.loss),
-                design.questions[0].unit,
-                design.questions[0].neighbours,
-                design.fingerprint,
-                not holdings.randomness.kernel,
-                holdings.ledger.budget.delta,
-            ).to_bytes()
-
-        return noise.loss, release
-
-    purpose = f"microdata: {design.table}: {show_marginals(design.marginals)}"
-    measured = holdings.once(key, purpose, prepare, Measurements.from_bytes)
+    design, stages, method, weights = _checked(holdings, options)
+    step, steps = callers(progress), len(design.marginals) + 1
+    asked = holdings.ask(MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence, step))
 
     def fit_to_it() -> Microdata:
         step(f"fitting by {method}", steps - 1, steps)
-        made = fitted_to(measured, method, stages, request.zeros, request.totals, request.confidence)
+        made = fitted_to(asked.result, method, stages, options.zeros, options.totals, options.confidence)
         step("done", steps, steps)
-        return made
+        return replace(made, stored=asked.stored)
 
     return settled(fit_to_it)
 
@@ -323,32 +370,19 @@ def method_of(name: object, stages: object) -> Method:
 
 
 def _checked(
-    holdings: Holdings, request: MicrodataRequest
+    holdings: Holdings, options: MicrodataOptions
 ) -> tuple[Design, tuple[tuple[int, ...], ...] | None, Method, tuple[Fraction, ...] | None]:
     """Everything that can be wrong with a request, before anything is charged."""
-    design = design_microdata(request.marginals, holdings.policy, holdings.engine, request.table)
-    stages = stages_of(design, request.priority)
-    method = method_of(request.fit, stages)
-    if request.shares is not None and stages is not None:
+    design = design_microdata(options.marginals, holdings.policy, holdings.engine, options.table)
+    stages = stages_of(design.domain.attributes, design.marginals, options.priority)
+    method = method_of(options.fit, stages)
+    if options.shares is not None and stages is not None:
         raise ParameterError("give shares or a priority, not both: a priority sets the shares")
-    weights = weights_of(design, request.shares, stages)
-    stated = stated_of(design.attributes, request.zeros, request.totals)
+    weights = weights_of(design, options.shares, stages)
+    stated = stated_of(design.attributes, options.zeros, options.totals)
     probe = Problem(design.domain, (Measured(TOTAL, np.zeros(1), _UNIT),), stated)
     require_consistent(probe)
     return design, stages, method, weights
-
-
-def _measured(
-    holdings: Holdings, design: Design, place: int, question: Question, noise: Noise, charge: Charge
-) -> NoisyMarginal:
-    """Noise on the exact counts of one marginal."""
-    exact = holdings.engine.evaluate(question.summary, charge, holdings.ledger.secret)
-    ((coefficient, cell),) = question.measures[0].terms
-    assert coefficient == 1, "a count of rows is one cell"
-    mechanism = noise.mechanisms[place]
-    measurement = mechanism.measure(exact.cells[cell], holdings.randomness)
-    counts = np.asarray(measurement.values, dtype=np.int64)
-    return NoisyMarginal(design.marginals[place], counts, mechanism.law, mechanism.name)
 
 
 def _is_noisy(noisy: NoisyMarginal) -> bool:

@@ -7,7 +7,7 @@ the policy says so), and of each unit the same rows, whatever groups they fall i
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,16 +17,23 @@ from confide.mechanism import Additive, exact, laplace
 from confide.policy import Category, Column, Date, Number, Policy, Table, Text
 from confide.privacy.amount import parse_amount
 from confide.privacy.budget import Budget
+from confide.privacy.identity import digest_of, written
 from confide.privacy.loss import ZCDP, PureDP
-from confide.privacy.naming import plain_name
-from confide.query import Question, bind
-from confide.query.grouping import MOST_PLAIN, key_size
-from confide.query.scope import Catalog
-from confide.query.tree import BinnedKey
+from confide.query.grouping import MOST_PLAIN, bin_key, check_groups
+from confide.query.identity import SPELLING
+from confide.query.scope import Catalog, reading
+from confide.query.sensitivity import Sensitivity
+from confide.query.tabulation import Tabulation
+from confide.query.tree import Field, Reading
 from confide.release.allocation import narrower
 from confide.release.answer import KeyType
 from confide.release.room import require_room_for_counts
 from confide.release.table import key_type, spelled
+from confide.release.tabulated import key_of, tabulated
+from confide.workload import Binned
+from confide.workload import Domain as WorkloadDomain
+from confide.workload.domain import Attribute as WorkloadAttribute
+from confide.workload.domain import Listed
 
 Marginal = tuple[str, ...]
 
@@ -51,32 +58,48 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Marginals of one table, each with the question that measures it. Columns and marginals are in the policy's order,
-    so the same request has the same design however it is written.
+    """Marginals of one table, and what counts them. Columns and marginals are in the policy's order, so the same
+    request has the same design however it is written.
     """
 
     table: str
     attributes: tuple[Attribute, ...]
     marginals: tuple[Marginal, ...]
-    questions: tuple[Question, ...]
+    tabulation: Tabulation
+    sensitivities: tuple[Sensitivity, ...]
+    """Of each marginal, over all its counts together."""
+    unit: str
+    neighbours: str
 
     @property
     def domain(self) -> Domain:
         names = tuple(attribute.name for attribute in self.attributes)
         return Domain(names, tuple(len(attribute.values) for attribute in self.attributes))
 
+    def columns(self, place: int) -> tuple[int, ...]:
+        """The columns of a marginal, as the tabulation counts them."""
+        names = [attribute.name for attribute in self.attributes]
+        return tuple(names.index(name) for name in self.marginals[place])
+
+    def form(self) -> tuple[object, ...]:
+        """What tells one design from another; the classes of columns follow from the policy and the bins."""
+        return self.table, self.marginals, self.tabulation
+
     @property
-    def fingerprint(self) -> str:
-        parts = [repr((self.table, self.attributes, self.marginals)), *(each.fingerprint for each in self.questions)]
-        return plain_name(*parts)
+    def name(self) -> str:
+        return digest_of(written("marginals", *self.form(), spelling=SPELLING))
 
     def place(self, marginal: object) -> int:
         """Where a marginal stands, however its columns are ordered."""
-        names = tuple(attribute.name for attribute in self.attributes)
-        wanted = marginal_of(marginal, names)
-        if wanted not in self.marginals:
-            raise ParameterError(f"{show_marginal(wanted)} is not measured; what is: {show_marginals(self.marginals)}")
-        return self.marginals.index(wanted)
+        return place_of(self.domain.attributes, self.marginals, marginal)
+
+
+def place_of(names: Sequence[str], marginals: Sequence[Marginal], marginal: object) -> int:
+    """Where a marginal stands among some, however its columns are ordered."""
+    wanted = marginal_of(marginal, names)
+    if wanted not in marginals:
+        raise ParameterError(f"{show_marginal(wanted)} is not measured; what is: {show_marginals(marginals)}")
+    return list(marginals).index(wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +120,25 @@ def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table:
     for name, width in terms.items():
         widths[columns[name].name] = width
     order = [name for name in chosen.columns if name in widths]
-    expressions = {name: _expression(chosen.columns[name], widths[name]) for name in order}
-    known = [name for name in order if not _counts_nulls(chosen.columns[name])]
-
-    def question(names: Sequence[str]) -> Question:
-        return _bound(_sql(chosen.name, [expressions[name] for name in names], known), policy, catalog)
-
-    attributes = tuple(_attribute(name, chosen.columns[name], question([name])) for name in order)
-    Domain(tuple(order), tuple(len(attribute.values) for attribute in attributes))  # refuses what is too large
+    counted = WorkloadDomain(chosen.name, tuple(_attribute(chosen.columns[name], widths[name]) for name in order))
+    attributes = tuple(_classes(each) for each in counted.attributes)
+    Domain(counted.names, counted.sizes)  # refuses what is too large
     places: dict[Marginal, None] = {}
     for each in requested:
-        own = [columns[_split(name)[0].casefold()].name for name in each]
-        wanted = tuple(name for name in order if name in own)
-        if len(set(own)) < len(own):
+        said = [columns[_split(name)[0].casefold()].name for name in each]
+        wanted = tuple(name for name in order if name in said)
+        if len(set(said)) < len(said):
             raise ParameterError(f"a column is named twice in the marginal {show_marginal(tuple(each))}")
         if wanted in places:
             raise ParameterError(f"the marginal {show_marginal(wanted)} is named twice; it would be paid for twice")
         places[wanted] = None
     ordered = tuple(sorted(places, key=lambda each: (len(each), [order.index(name) for name in each])))
-    design = Design(chosen.name, attributes, ordered, tuple(question(each) for each in ordered))
+    sets = [tuple(order.index(name) for name in each) for each in ordered]
+    for own in sets:
+        check_groups([counted.sizes[column] for column in own])
+    whole = tabulated(policy, catalog, chosen, counted, [own for own in sets if own])
+    changes = tuple(whole.sensitivity(grouped=bool(own)) for own in sets)
+    design = Design(chosen.name, attributes, ordered, whole.tabulation, changes, whole.unit, whole.neighbours)
     require_room_for_counts([design.domain.size(each) for each in ordered], "use wider bins, or fewer marginals")
     return design
 
@@ -128,7 +151,7 @@ def noise_for(design: Design, budget: Budget, epsilon: Fraction, weights: Sequen
     noise, for sensitivities are bounds of each question.
     """
     cost = budget.cost(epsilon)
-    measures = [question.measures[0] for question in design.questions]
+    measures = design.sensitivities
     pure = isinstance(cost, PureDP)
     even = [Fraction(measure.l1 if pure else measure.l2_squared) for measure in measures]
     given = weights if weights is not None else [Fraction(1)] * len(measures)
@@ -174,7 +197,9 @@ def weights_of(
     return tuple(Fraction(2) ** (last - stage[place]) for place in range(len(design.marginals)))
 
 
-def stages_of(design: Design, priority: object) -> tuple[tuple[int, ...], ...] | None:
+def stages_of(
+    names: Sequence[str], marginals: Sequence[Marginal], priority: object
+) -> tuple[tuple[int, ...], ...] | None:
     """The places of marginals in each stage of a priority; refuses what is not a partition of the marginals."""
     if priority is None:
         return None
@@ -183,10 +208,10 @@ def stages_of(design: Design, priority: object) -> tuple[tuple[int, ...], ...] |
     stages = []
     for stage in priority:
         members = stage if isinstance(stage, list) else [stage]
-        stages.append(tuple(design.place(marginal) for marginal in members))
+        stages.append(tuple(place_of(names, marginals, marginal) for marginal in members))
     named = [place for stage in stages for place in stage]
-    missing = [design.marginals[place] for place in range(len(design.marginals)) if place not in named]
-    twice = sorted({design.marginals[place] for place in named if named.count(place) > 1})
+    missing = [marginals[place] for place in range(len(marginals)) if place not in named]
+    twice = sorted({marginals[place] for place in named if named.count(place) > 1})
     if missing or twice or not all(stages):
         said = [
             f"not named: {show_marginals(missing)}" if missing else "",
@@ -292,61 +317,34 @@ def _column(table: Table, name: str) -> Column:
     return found
 
 
-def _expression(column: Column, width: str) -> str:
-    name = _quoted(column.name)
-    if isinstance(column, Number | Date):
+def _attribute(column: Column, width: str) -> WorkloadAttribute:
+    if isinstance(column, Category):
         if width:
-            return f"BIN({name}, {width})"
-        if column.bins is not None:
-            return f"BIN({name})"
+            raise ParameterError(f"{column.name} has declared values, which are no numbers to put into bins")
+        return Listed(column)
+    assert isinstance(column, Number | Date)
+    if not width and column.bins is None:
         if column.steps > MOST_PLAIN:
             raise ParameterError(
                 f"{column.name} has {column.steps:,} possible values, too many to count one by one; "
                 f"write BIN({column.name}, width), or declare its `bins` in the policy"
             )
-    elif width:
-        raise ParameterError(f"{column.name} has declared values, which are no numbers to put into bins")
-    return name
+        return Binned(column, column.low_index, 1)
+    subject = reading(Field("", column))
+    assert isinstance(subject, Reading)
+    try:
+        exact_width = Fraction(width) if width else None
+    except ValueError:
+        raise ParameterError(f"the width {width} of BIN({column.name}, {width}) is no number") from None
+    key = bin_key(subject, exact_width)
+    return Binned(column, key.first, key.width)
 
 
-def _counts_nulls(column: Column) -> bool:
-    return isinstance(column, Category) and column.nulls
-
-
-def _sql(table: str, expressions: Sequence[str], known: Sequence[str]) -> str:
-    where = " AND ".join(f"{_quoted(name)} IS NOT NULL" for name in known)
-    keys = ", ".join(str(place) for place in range(1, len(expressions) + 1))
-    columns = ", ".join([*expressions, "COUNT(*) AS confide_rows"])
-    return (
-        f"SELECT {columns} FROM {_quoted(table)}"
-        + (f" WHERE {where}" if where else "")
-        + (f" GROUP BY {keys}" if keys else "")
-    )
-
-
-def _bound(sql: str, policy: Policy, catalog: Catalog) -> Question:
-    """A question that keeps, of each unit, the same rows as all others of the release.
-
-    A limit of groups would keep other rows for other keys. A count's sensitivity is the limit of rows, with or
-    without it (`query.sensitivity.of_total`), so it is lifted.
-    """
-    question = bind(sql, policy, catalog)
-    bound = question.summary.bound
-    if bound is None:
-        return question
-    return replace(question, summary=replace(question.summary, bound=replace(bound, groups=bound.rows)))
-
-
-def _attribute(name: str, column: Column, question: Question) -> Attribute:
-    (key,) = question.keys
-    count = key_size(key)
-    assert count is not None, "a declared column has a size"
+def _classes(own: WorkloadAttribute) -> Attribute:
+    """A column as it is shown: the names of its classes, and how wide they are if they are bins."""
+    key = key_of(own, "")
     width = ""
-    if isinstance(column, Number | Date) and isinstance(key, BinnedKey):
-        step = key.width * column.grain
+    if isinstance(own, Binned):
+        step = own.width * own.column.grain
         width = str(step) if step.denominator == 1 else str(float(step))
-    return Attribute(name, key_type(key), tuple(spelled(key, place) for place in range(count)), width)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return Attribute(own.name, key_type(key), tuple(spelled(key, place) for place in range(own.size)), width)

@@ -11,10 +11,11 @@ import numpy as np
 
 from confide.fit import Marginal as MarginalGroup
 from confide.fit import Measured, Problem, Subtotal, error
+from confide.ledger.standing import Standing
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
+from confide.policy import Policy
 from confide.privacy.amount import show
 from confide.release.cost import BudgetState, Cost, budget_state
-from confide.release.holdings import Holdings
 from confide.release.microdata_design import Design, Marginal, Noise, show_marginal
 
 USELESS: Final = 1.0
@@ -97,9 +98,32 @@ class MicrodataPlan:
 
 
 def plan_design(
-    holdings: Holdings, design: Design, noise: Noise, epsilon: Fraction, confidence: float, rows: int | None
+    policy: Policy,
+    standing: Standing,
+    design: Design,
+    noise: Noise,
+    epsilon: Fraction,
+    confidence: float,
+    rows: int | None,
 ) -> MicrodataPlan:
-    size = rows if rows is not None else holdings.policy.tables[design.table].size
+    size = rows if rows is not None else policy.tables[design.table].size
+    planned = _planned(design, noise, confidence, size)
+    return MicrodataPlan(
+        table=design.table,
+        marginals=planned,
+        cells=design.domain.cells,
+        cost=Cost.of(epsilon, noise.loss),
+        confidence=confidence,
+        unit=design.unit,
+        neighbours=design.neighbours,
+        rows=size,
+        affordable=standing.holds(noise.loss),
+        budget=budget_state(standing),
+        notes=tuple(_notes(planned, size, epsilon)),
+    )
+
+
+def _planned(design: Design, noise: Noise, confidence: float, size: int | None) -> tuple[PlannedMarginal, ...]:
     combined = _combined(design, noise, confidence)
     planned = []
     for place, (marginal, mechanism) in enumerate(zip(design.marginals, noise.mechanisms, strict=True)):
@@ -107,30 +131,18 @@ def plan_design(
         half = float(mechanism.law.half_width(confidence))
         mean = None if size is None else size / cells
         planned.append(PlannedMarginal(marginal, cells, half, combined[place], mechanism.name, mean))
-    return MicrodataPlan(
-        table=design.table,
-        marginals=tuple(planned),
-        cells=design.domain.cells,
-        cost=Cost.of(epsilon, noise.loss),
-        confidence=confidence,
-        unit=design.questions[0].unit,
-        neighbours=design.questions[0].neighbours,
-        rows=size,
-        affordable=holdings.affordable(noise.loss),
-        budget=budget_state(holdings.ledger, holdings.analyst),
-        notes=tuple(_notes(planned, size, epsilon)),
-    )
+    return tuple(planned)
 
 
-def warn_if_useless(holdings: Holdings, design: Design, noise: Noise, epsilon: Fraction, confidence: float) -> None:
+def warn_if_useless(policy: Policy, design: Design, noise: Noise, epsilon: Fraction, confidence: float) -> None:
     """A warning before the charge, if nothing of what comes out would be more than noise."""
-    size = holdings.policy.tables[design.table].size
+    size = policy.tables[design.table].size
     if size is None:
         return
     pairs = zip(design.marginals, noise.mechanisms, strict=True)
     if any(each.law.half_width(confidence) < USELESS * size / design.domain.size(own) for own, each in pairs):
         return  # a noisy count by itself shows already, so its estimate from all marginals does
-    for note in plan_design(holdings, design, noise, epsilon, confidence, None).notes:
+    for note in _notes(_planned(design, noise, confidence, size), size, epsilon):
         if note.startswith(_TOO_SMALL):
             warnings.warn(f"{note} (plan_microdata shows this for free)", UserWarning, stacklevel=6)
 

@@ -58,7 +58,7 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
 
         return Counting(name, count, _upper(chosen.condition))
 
-    return Pattern(f"stars_{leaves}", counting, _told(most), notes=_cut_note(levels, edges))
+    return Pattern(f"stars_{leaves}", name, counting, _told(most), notes=_cut_note(levels, edges))
 
 
 def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
@@ -86,7 +86,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
 
     degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
     more = f"up to {up_to} {_told(most)}".strip()
-    return Pattern("nodes", counting, more, degrees, notes=_cut_note(levels, edges))
+    return Pattern("nodes", "truncate", counting, more, degrees, notes=_cut_note(levels, edges))
 
 
 def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
@@ -113,7 +113,7 @@ def _packed_pattern(edges: EdgeTable, pattern: str, levels: Levels, packed: Pack
 
         return Counting(name, count, _upper(chosen.condition))
 
-    return Pattern(pattern, counting)
+    return Pattern(pattern, name, counting)
 
 
 def _kind(name: str) -> type[Race] | type[Truncation]:

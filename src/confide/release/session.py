@@ -12,6 +12,7 @@ from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
 from confide.query import Question
 from confide.query.conjunction import Conjunction
+from confide.query.parse import DIALECT
 from confide.release.answer import Answer
 from confide.release.arguments import (
     confidence_level,
@@ -21,12 +22,11 @@ from confide.release.arguments import (
     mechanism_names,
     plain_text,
 )
-from confide.release.asking import answer_question, plan_question
+from confide.release.asking import SqlRequest, plan_question, sql_request
 from confide.release.cost import BudgetState, budget_state
 from confide.release.holdings import Holdings
-from confide.release.join_answer import answer_join
 from confide.release.join_plan import plan_join
-from confide.release.join_request import request_join
+from confide.release.join_request import JoinRequest, join_request
 from confide.release.plan import Plan, Within
 from confide.release.questions import Questions
 from confide.release.views import DeclaredView, open_view
@@ -78,7 +78,7 @@ class Session:
         split: Mapping[str, object] | None = None,
         bounds: Mapping[str, Sequence[object]] | None = None,
         mechanism: Mapping[str, str] | str = "auto",
-        dialect: str = "duckdb",
+        dialect: str = DIALECT,
     ) -> Plan:
         """Cost, mechanism and expected half-width of a question. Free: nothing private is read.
 
@@ -99,7 +99,7 @@ class Session:
     @property
     def budget(self) -> BudgetState:
         """What is spent and what is left, as ε; for an analyst with a cap of their own, that cap's."""
-        return budget_state(self._holdings.ledger, self.analyst)
+        return budget_state(self._holdings.standing())
 
     # --- paid ---------------------------------------------------------------------------------------------------------
 
@@ -112,21 +112,24 @@ class Session:
         split: Mapping[str, object] | None = None,
         bounds: Mapping[str, Sequence[object]] | None = None,
         mechanism: Mapping[str, str] | str = "auto",
-        dialect: str = "duckdb",
+        dialect: str = DIALECT,
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
         # Read once, into types of Python's own: what is charged and what is measured come of the same numbers.
         limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
         sql, dialect = plain_text(sql), plain_text(dialect)
         question = self._questions.read(self._holdings, sql, limits, dialect, options)
+        request: SqlRequest | JoinRequest
         if isinstance(question, Conjunction):
-            request = request_join(self._holdings, question, epsilon, confidence, options, shares, limits)
-            return answer_join(self._holdings, request, sql)
-        level = confidence_level(confidence)
-        return answer_question(self._holdings, question, sql, exact_epsilon(epsilon), level, shares)
+            request = join_request(self.policy, question, sql, dialect, epsilon, confidence, options, shares, limits)
+        else:
+            level = confidence_level(confidence)
+            request = sql_request(self.policy, question, sql, dialect, exact_epsilon(epsilon), level, shares)
+        asked = self._holdings.ask(request)
+        return asked.result.marked(asked.stored)
 
     def view(
-        self, name: str, sql: str, *, at_most: Mapping[str, int] | None = None, dialect: str = "duckdb"
+        self, name: str, sql: str, *, at_most: Mapping[str, int] | None = None, dialect: str = DIALECT
     ) -> DeclaredView:
         """Declare a join once, to ask it like a table. Free. `at_most`: what one unit may have in it, {"rows": 20}."""
         return open_view(
@@ -161,10 +164,10 @@ class Session:
         """Cost and expected half-widths of microdata, and whether ε is enough to see anything. Free."""
         from confide.release import microdata  # noqa: PLC0415  heavy, and loaded when used
 
-        request = microdata.MicrodataRequest(
+        options = microdata.MicrodataOptions(
             marginals, priority=priority, shares=shares, table=table, confidence=confidence_level(confidence)
         )
-        return microdata.plan_microdata(self._holdings, request, exact_epsilon(epsilon), rows)
+        return microdata.plan_microdata(self._holdings, options, exact_epsilon(epsilon), rows)
 
     def microdata(
         self,
@@ -189,8 +192,8 @@ class Session:
         from confide.release import microdata  # noqa: PLC0415  heavy, and loaded when used
 
         level = confidence_level(confidence)
-        request = microdata.MicrodataRequest(marginals, fit, priority, shares, zeros, totals, table, level)
-        return microdata.make_microdata(self._holdings, request, exact_epsilon(epsilon), progress)
+        options = microdata.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level)
+        return microdata.make_microdata(self._holdings, options, exact_epsilon(epsilon), progress)
 
     def plan_synthesize(
         self,
@@ -208,10 +211,10 @@ class Session:
         rows: int | None = None,
     ) -> "SynthesisPlan":
         """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
-        from confide.release.synthesizing import SynthesisRequest, plan  # noqa: PLC0415  loaded when used
+        from confide.release.synthesizing import SynthesisOptions, plan  # noqa: PLC0415  loaded when used
 
-        request = SynthesisRequest(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
-        return plan(self._holdings, request, confidence)
+        options = SynthesisOptions(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
+        return plan(self._holdings, options, confidence)
 
     def synthesize(
         self,
@@ -234,10 +237,10 @@ class Session:
         how many rows of the relaxed table follows from public facts unless it is set. A call that was stopped goes on
         where it stopped when it is made again.
         """
-        from confide.release.synthesizing import SynthesisRequest, synthesize  # noqa: PLC0415  loaded when used
+        from confide.release.synthesizing import SynthesisOptions, synthesize  # noqa: PLC0415  loaded when used
 
-        request = SynthesisRequest(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
-        return synthesize(self._holdings, request, progress)
+        options = SynthesisOptions(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
+        return synthesize(self._holdings, options, progress)
 
     def history(self, table: str | None = None, pad: int = 64, *, columns: Sequence[str] | None = None) -> "Workload":
         """The workload of past questions in the ledger, padded with random marginals to `pad` of them. Free."""
@@ -268,7 +271,7 @@ class Session:
         gap: object = None,
         error: float = 0.05,
         bounds: Mapping[str, Sequence[object]] | None = None,
-        dialect: str = "duckdb",
+        dialect: str = DIALECT,
     ) -> "TrustPlan | tuple[TrustPlan, ...]":
         """How often a verdict would be wrong, by the unknown gap between the answers. Free: nothing private is read.
 
@@ -279,7 +282,7 @@ class Session:
 
         holdings = self._holdings
         request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))
-        return plan_trust(holdings, request, epsilon, gap, error, self.budget)
+        return plan_trust(holdings.standing(), request, epsilon, gap, error)
 
     def trust(
         self,
@@ -291,7 +294,7 @@ class Session:
         prefer: str = "balanced",
         *,
         bounds: Mapping[str, Sequence[object]] | None = None,
-        dialect: str = "duckdb",
+        dialect: str = DIALECT,
     ) -> "Verdict | Verdicts":
         """May the synthetic answer of a query be used? One private bit; `epsilon` is the cost of the whole call.
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from confide.ledger.standing import Standing
 from confide.mechanism import Additive
 from confide.privacy.loss import PureDP
 from confide.release.arguments import confidence_level
 from confide.release.cost import BudgetState, Cost, budget_state
-from confide.release.holdings import Holdings
 from confide.release.rendering import print_table
 from confide.release.synthesis_steps import one_count, paid_share, step_noise
 from confide.synthesis.relaxed import cell_count
@@ -154,7 +154,7 @@ class SynthesisPlan:
         )
 
 
-def plan_synthesis(holdings: Holdings, design: "Design", method: str, confidence: object) -> SynthesisPlan:
+def plan_synthesis(standing: Standing, design: "Design", method: str, confidence: object) -> SynthesisPlan:
     level = confidence_level(confidence)
     strategy, workload = design.strategy, design.workload
     return SynthesisPlan(
@@ -173,8 +173,8 @@ def plan_synthesis(holdings: Holdings, design: "Design", method: str, confidence
         unit=design.unit,
         neighbours=design.neighbours,
         expected=design.expected,
-        affordable=holdings.affordable(design.cost),
-        budget=budget_state(holdings.ledger, holdings.analyst),
+        affordable=standing.holds(design.cost),
+        budget=budget_state(standing),
     )
 
 

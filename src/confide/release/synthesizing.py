@@ -1,43 +1,32 @@
 """Synthetic data for a workload: the path of `Session.synthesize`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from hashlib import sha256
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.host.fork import inherited
+from confide.ledger.standing import Standing
 from confide.policy import Policy, Table
 from confide.privacy.amount import show, shown_value
-from confide.privacy.budget import Currency
-from confide.privacy.loss import PrivacyLoss
-from confide.query import bind
-from confide.query.scope import reading
-from confide.query.sensitivity import Sensitivity, Stability, of_total
+from confide.privacy.budget import Budget, Currency
+from confide.privacy.charge import Charge
+from confide.privacy.identity import Spelling, digest_of, written
+from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
-from confide.query.tree import (
-    Always,
-    BinnedKey,
-    Both,
-    Bound,
-    DeclaredKey,
-    Field,
-    Known,
-    Predicate,
-    Reading,
-    Scan,
-)
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
 from confide.release.guard import callers, settled
-from confide.release.holdings import Holdings, Release
+from confide.release.holdings import Holdings
 from confide.release.plan import expected_rows
 from confide.release.room import require_room
+from confide.release.tabulated import tabulated
 from confide.release.workload_sql import read_parts
 from confide.synthesis.strategy import Strategy, choose_strategy
-from confide.workload import Binned, BoundWorkload, Domain, Workload, domain_of
+from confide.workload import BoundWorkload, Domain, Workload, domain_of
+from confide.workload.identity import WORKLOAD_SPELLING
 
 if TYPE_CHECKING:
     from confide.release.synthesis_plan import SynthesisPlan
@@ -46,9 +35,14 @@ if TYPE_CHECKING:
 
 METHODS = ("rap",)
 
+SYNTHESIS_SPELLING: Final[Spelling] = {
+    **WORKLOAD_SPELLING,
+    Strategy: ("strategy", lambda n: (n.select, n.rounds, n.picks, n.rows, n.ones, n.choosing)),
+}
+
 
 @dataclass(frozen=True, slots=True)
-class SynthesisRequest:
+class SynthesisOptions:
     """What a caller sets; everything else follows from public facts."""
 
     workload: Workload
@@ -79,17 +73,20 @@ class Design:
     neighbours: Any
     expected: int | None
 
+    def identity(self) -> str:
+        parts = (self.table.name, self.workload, self.strategy, self.epsilon)
+        return written("synthesis", *parts, spelling=SYNTHESIS_SPELLING)
 
-def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None" = None) -> "Synthetic":
+
+def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None" = None) -> "Synthetic":
     """Synthetic data for a workload; the same request again is free and the same."""
-    design = _design(holdings, request)
+    standing = holdings.standing()
+    design = _design(holdings, options, standing.budget)
     from confide.release.synthetic import Synthetic  # noqa: PLC0415
 
-    facts = (design.workload, design.strategy, design.tabulation, str(design.epsilon))
-    key = holdings.key("synthesize", sha256(repr(facts).encode()).hexdigest())
-    known = holdings.known(key, Synthetic.from_bytes)
+    known = holdings.known(design.identity(), Synthetic.from_bytes)
     if known is not None:
-        return known
+        return replace(known, stored=True)
     if find_spec("jax") is None:
         raise ParameterError("synthesis needs the package jax: pip install 'confide[synthesis]'")
     if inherited("jax"):
@@ -97,33 +94,32 @@ def synthesize(holdings: Holdings, request: SynthesisRequest, tell: "Tell | None
             "this process was forked from one that had loaded jax, whose threads are not here: start it anew (spawn), "
             "or fork before anything is synthesized"
         )
-    _planned(holdings, design, 0.95)  # refuses what any step would, before the first is charged
-    return _run(holdings, design, key, tell)
+    _planned(standing, design, 0.95)  # refuses what any step would, before the first is charged
+    return _run(holdings, standing, design, tell)
 
 
-def plan(holdings: Holdings, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
+def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "SynthesisPlan":
     """What `synthesize` would measure, and with what noise. Free."""
-    return _planned(holdings, _design(holdings, request), confidence)
+    standing = holdings.standing()
+    return _planned(standing, _design(holdings, options, standing.budget), confidence)
 
 
-def _planned(holdings: Holdings, design: Design, confidence: object) -> "SynthesisPlan":
+def _planned(standing: Standing, design: Design, confidence: object) -> "SynthesisPlan":
     from confide.release.synthesis_plan import plan_synthesis  # noqa: PLC0415  loaded when used
 
-    return plan_synthesis(holdings, design, _words(design.strategy), confidence)
+    return plan_synthesis(standing, design, _words(design.strategy), confidence)
 
 
-def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "Synthetic":
+def _run(holdings: Holdings, standing: Standing, design: Design, tell: "Tell | None") -> "Synthetic":
     from confide.release.curator import LedgerCurator  # noqa: PLC0415
     from confide.release.synthetic import Synthetic  # noqa: PLC0415
     from confide.synthesis import rap  # noqa: PLC0415  heavy, and loaded when used
 
-    curator = LedgerCurator(holdings, design.tabulation, design.workload, design.cost, design.tables, design.rows, key)
-    if not curator.begun and not holdings.affordable(design.cost):
-        raise BudgetError(
-            f"this would cost ε = {show(design.epsilon)}; {budget_state(holdings.ledger, holdings.analyst)}. "
-            "Nothing was charged."
-        )
-    budget, step = holdings.ledger.budget, callers(tell)
+    call = digest_of(design.identity())
+    curator = LedgerCurator(holdings, design.tabulation, design.workload, design.cost, design.tables, design.rows, call)
+    if not curator.begun and not standing.holds(design.cost):
+        raise BudgetError(f"this would cost ε = {show(design.epsilon)}; {budget_state(standing)}. Nothing was charged.")
+    budget, step = standing.budget, callers(tell)
 
     def so_far() -> str:
         paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(design.epsilon)} was spent"
@@ -156,36 +152,56 @@ def _run(holdings: Holdings, design: Design, key: str, tell: "Tell | None") -> "
         test_noise=not holdings.randomness.kernel,
     )
 
-    def prepare() -> tuple[PrivacyLoss, Release]:
-        # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
-        return curator.rest, lambda _: made.to_bytes()
-
-    return holdings.once(
-        key, f"synthesize {design.table.name}: {design.workload.describe()}", prepare, Synthetic.from_bytes
-    )
+    # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
+    asked = holdings.ask(SynthesisRequest(design, made, curator.rest))
+    return replace(asked.result, stored=asked.stored)
 
 
-def _design(holdings: Holdings, request: SynthesisRequest) -> Design:
+@dataclass(frozen=True, slots=True)
+class SynthesisRequest:
+    """The last step of a call, under the identity of the whole: what was fitted, to be kept."""
+
+    design: Design
+    made: "Synthetic"
+    loss: Currency
+
+    @property
+    def purpose(self) -> str:
+        return f"synthesize {self.design.table.name}: {self.design.workload.describe()}"
+
+    def identity(self) -> str:
+        return self.design.identity()
+
+    def price(self, budget: Budget) -> "SynthesisRequest":
+        return self
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        return self.made.to_bytes()
+
+    def decode(self, stored: bytes) -> "Synthetic":
+        return type(self.made).from_bytes(stored)
+
+
+def _design(holdings: Holdings, options: SynthesisOptions, budget: Budget) -> Design:
     policy = holdings.policy
-    if not isinstance(request.workload, Workload):
+    if not isinstance(options.workload, Workload):
         raise ParameterError(
-            f"workload is a {type(request.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
+            f"workload is a {type(options.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
             "confide.workload.from_sql([...]) or session.history()"
         )
-    if request.method not in METHODS:
-        raise ParameterError(f"method = {request.method!r} is not known; write {', '.join(METHODS)}")
-    table = table_of(policy, request.table)
-    whole = domain_of(table, request.columns, request.bins)
-    workload = _bound(read_parts(request.workload, policy, holdings.engine, whole), whole, request.columns is not None)
-    epsilon = exact_epsilon(request.epsilon)
-    cost = holdings.ledger.budget.cost(epsilon)
-    question = bind(f'SELECT COUNT(*) AS n FROM "{table.name}"', policy, holdings.engine)
-    summary = question.summary
-    rows = summary.bound.rows if summary.bound is not None else 1
-    expected = expected_rows(question, policy)
+    if options.method not in METHODS:
+        raise ParameterError(f"method = {options.method!r} is not known; write {', '.join(METHODS)}")
+    table = table_of(policy, options.table)
+    whole = domain_of(table, options.columns, options.bins)
+    workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
+    epsilon = exact_epsilon(options.epsilon)
+    cost = budget.cost(epsilon)
+    counted = tabulated(policy, holdings.engine, table, workload.domain, workload.sets)
+    rows = counted.rows
+    expected = expected_rows(counted.whole, policy)
     strategy = choose_strategy(
         workload, cost, expected, rows,
-        select=request.select, rounds=request.rounds, picks=request.picks, rows=request.rows,
+        select=options.select, rounds=options.rounds, picks=options.picks, rows=options.rows,
     )  # fmt: skip
     if workload.counts and strategy.select == "queries":
         raise ParameterError(
@@ -195,18 +211,18 @@ def _design(holdings: Holdings, request: SynthesisRequest) -> Design:
     require_room(
         4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins"
     )
-    source = _source(summary.relation)
-    tabulation = Tabulation(
-        relation=summary.relation,
-        where=_declared(workload.domain, source),
-        bound=None if summary.bound is None else Bound(summary.bound.unit, rows, rows),
-        keys=tuple(_key(attribute, source) for attribute in workload.domain.attributes),
-        sets=workload.sets,
-        order_by=summary.order_by,
-    )
-    tables = of_total(1, 1, False, Stability(rows, rows, question.neighbours, grouped=True))
     return Design(
-        table, workload, tabulation, strategy, epsilon, cost, tables, rows, question.unit, question.neighbours, expected
+        table,
+        workload,
+        counted.tabulation,
+        strategy,
+        epsilon,
+        cost,
+        counted.sensitivity(grouped=True),
+        rows,
+        counted.unit,
+        counted.neighbours,
+        expected,
     )
 
 
@@ -237,33 +253,6 @@ def workload_on(bound: BoundWorkload, domain: Domain) -> BoundWorkload:
     places = {place: domain.place_of(name) for place, name in enumerate(names) if name in domain.names}
     marks = tuple(type(own)(tuple(places[column] for column in own.columns), own.need) for own in bound.thresholds)
     return BoundWorkload(domain, marks, bound.counts)
-
-
-def _source(relation: Any) -> str:
-    """The alias of the table itself: the leftmost of what is joined on the way to the unit."""
-    while not isinstance(relation, Scan):
-        relation = relation.left
-    return relation.source
-
-
-def _declared(domain: Domain, source: str) -> Predicate:
-    """Every column holds one of its places: so that all tables count the same rows."""
-    parts: list[Predicate] = []
-    for attribute in domain.attributes:
-        seen = reading(Field(source, attribute.column))
-        if isinstance(attribute, Binned) or not attribute.column.nulls:
-            parts.append(Known(seen, negated=False))
-    return parts[0] if len(parts) == 1 else Both(tuple(parts)) if parts else Always(True)
-
-
-def _key(attribute: Any, source: str) -> DeclaredKey | BinnedKey:
-    field = Field(source, attribute.column)
-    if not isinstance(attribute, Binned):
-        return DeclaredKey(attribute.name, field, attribute.values)
-    seen = reading(field)
-    assert isinstance(seen, Reading)
-    kind = "date" if seen.span.date else "number"
-    return BinnedKey(attribute.name, seen, attribute.first, attribute.width, attribute.size, kind)  # type: ignore[arg-type]
 
 
 def _words(strategy: Strategy) -> str:

@@ -56,6 +56,8 @@ class Synthetic:
     neighbours: str
     notes: tuple[str, ...] = field(default=())
     test_noise: bool = False
+    stored: bool = field(default=False, compare=False)
+    """Whether it was kept before the call that gave it, which cost nothing then."""
 
     def __len__(self) -> int:
         """How many records a sample has if no number is given."""

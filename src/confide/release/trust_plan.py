@@ -9,11 +9,12 @@ from math import inf
 from typing import Any, Final
 
 from confide.errors import ParameterError
+from confide.ledger.standing import Standing
 from confide.privacy.amount import exact_number, parse_amount, shown_value
-from confide.release.cost import BudgetState, Cost
-from confide.release.holdings import Holdings
+from confide.privacy.budget import Budget
+from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.rendering import number
-from confide.release.trusting import Group, Request, allowance, worth
+from confide.release.trusting import Group, VerdictRequest, allowance, worth
 from confide.trust.choice import Chosen
 from confide.trust.effectiveness import error_at, needed_epsilon, worst_error
 from confide.trust.target import Target
@@ -137,7 +138,7 @@ class TrustPlan:
 
 
 def plan_trust(
-    holdings: Holdings, request: Request, epsilon: object, gap: object, error: object, budget: BudgetState
+    standing: Standing, request: VerdictRequest, epsilon: object, gap: object, error: object
 ) -> "TrustPlan | tuple[TrustPlan, ...]":
     """A plan for each verdict, at ε; or at the least ε for which all of them err at a gap at most so often."""
     count = len(request.questions)
@@ -146,11 +147,12 @@ def plan_trust(
     if gap is not None:
         level, distance = _error(error), _gap(gap)
         shares = [_needed(request, group, distance, level) for group in request.groups]
-        exact = _for_share(holdings, max(shares), count)
+        exact = _for_share(standing.budget, max(shares), count)
     else:
-        exact = parse_amount(epsilon, "epsilon") if epsilon is not None else holdings.ledger.budget.epsilon / 10
-    loss, share = allowance(holdings.ledger.budget, exact, count)
-    cost, affordable = Cost.of(exact, loss), holdings.affordable(loss)
+        exact = parse_amount(epsilon, "epsilon") if epsilon is not None else standing.budget.epsilon / 10
+    loss, share = allowance(standing.budget, exact, count)
+    cost, affordable = Cost.of(exact, loss), standing.holds(loss)
+    budget = budget_state(standing)
     plans = tuple(
         _plan(request, group, group.chooser.choose(request.mechanism, share), share, cost, affordable, budget)
         for group in request.groups
@@ -169,13 +171,12 @@ def needed(group: Group, mechanism: str, gap: Fraction, error: float) -> Fractio
     )
 
 
-def _needed(request: Request, group: Group, gap: Fraction, error: float) -> Fraction:
+def _needed(request: VerdictRequest, group: Group, gap: Fraction, error: float) -> Fraction:
     return needed(group, request.mechanism, gap / request.questions[group.question].grain, error)
 
 
-def _for_share(holdings: Holdings, share: Fraction, questions: int) -> Fraction:
+def _for_share(budget: Budget, share: Fraction, questions: int) -> Fraction:
     """The ε of a call that gives each question its share: under δ less than their sum."""
-    budget = holdings.ledger.budget
     if budget.pure:
         return share * questions
     low, high = Fraction(1, 10**6), 10 * share * questions
@@ -186,7 +187,13 @@ def _for_share(holdings: Holdings, share: Fraction, questions: int) -> Fraction:
 
 
 def _plan(
-    request: Request, group: Group, chosen: Chosen, share: Fraction, cost: Cost, affordable: bool, budget: BudgetState
+    request: VerdictRequest,
+    group: Group,
+    chosen: Chosen,
+    share: Fraction,
+    cost: Cost,
+    affordable: bool,
+    budget: BudgetState,
 ) -> TrustPlan:
     question, target, decider = request.questions[group.question], group.target, chosen.decider
     grain = question.grain

@@ -9,15 +9,18 @@ from typing import Any, Final
 
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.tally import Tally
+from confide.policy import Policy
 from confide.privacy.amount import parse_amount, shown_value
-from confide.privacy.budget import Budget
+from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
-from confide.privacy.loss import PrivacyLoss, PureDP
+from confide.privacy.identity import written
+from confide.privacy.loss import PureDP
 from confide.query.grouping import key_size
+from confide.query.identity import SPELLING
 from confide.query.question import KeyColumn
 from confide.release.cost import Cost
 from confide.release.grids import few_rows
-from confide.release.holdings import Holdings, Release
+from confide.release.holdings import Holdings
 from confide.release.room import require_room_for_verdicts
 from confide.release.statistics import root
 from confide.release.synthetic_copy import SyntheticCopy, open_copy, used_columns
@@ -58,7 +61,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class VerdictRequest:
     """A checked request: what is to be decided, and how."""
 
     questions: tuple[Asked, ...]
@@ -83,7 +86,7 @@ def prepare_request(
     mechanism: object,
     prefer: object,
     bind: BindAs,
-) -> Request:
+) -> VerdictRequest:
     """Everything that is told from the texts, the policy and the synthetic data: free, and wrong input ends here."""
     distance, texts = Within.parse(within), _texts(sql)
     if not isinstance(mechanism, str):
@@ -103,40 +106,72 @@ def prepare_request(
         return _request(questions, copy, distance, mechanism, prefer)
 
 
-def trust(holdings: Holdings, request: Request, epsilon: object) -> Verdict | Verdicts:
+def trust(holdings: Holdings, request: VerdictRequest, epsilon: object) -> Verdict | Verdicts:
     """One bit for each group, at ε in all: queries share it, keys do not, as long as a unit is under one of them."""
-    exact = parse_amount(epsilon, "epsilon")
-    fingerprints = [question.question.fingerprint for question in request.questions]
-    parts = (*fingerprints, request.version, repr(request.within), request.mechanism, request.prefer, str(exact))
-    key = holdings.key("trust", *parts)
-    purpose = "trust: " + "; ".join(question.sql.strip() for question in request.questions)
-
-    def prepare() -> tuple[PrivacyLoss, Release]:
-        loss, share = allowance(holdings.ledger.budget, exact, len(request.questions))
-        chosen = [group.chooser.choose(request.mechanism, share) for group in request.groups]
-        wanted = _wanted(request, chosen)
-        for want in wanted:
-            reason = too_wide(want)
-            if reason is not None and not few_rows(want.asked.question, holdings.policy):
-                raise QueryError(reason)
-
-        def release(charge: Charge) -> bytes:
-            found = fetch(wanted, lambda summary: holdings.engine.evaluate(summary, charge, holdings.ledger.secret))
-            seen = [own for question in found for own in question]
-            cost = Cost.of(exact, loss)
-            verdicts = tuple(
-                _verdict(holdings, request, group, one, own, share, cost)
-                for group, one, own in zip(request.groups, chosen, seen, strict=True)
-            )
-            return Verdicts(verdicts, cost, request.left_out).to_bytes()
-
-        return loss, release
-
-    verdicts = holdings.once(key, purpose, prepare, Verdicts.from_bytes)
+    asked = holdings.ask(VerdictsAt(request, holdings.policy, parse_amount(epsilon, "epsilon")))
+    verdicts = asked.result.marked(asked.stored)
     return verdicts[0] if request.single else verdicts
 
 
-def allowance(budget: Budget, epsilon: Fraction, questions: int) -> tuple[Any, Fraction]:
+@dataclass(frozen=True, slots=True)
+class VerdictsAt:
+    """A checked request at ε."""
+
+    request: VerdictRequest
+    policy: Policy
+    epsilon: Fraction
+
+    @property
+    def purpose(self) -> str:
+        first, *more = self.request.questions
+        rest = f" and {len(more):,} more quer{'ies' if len(more) > 1 else 'y'}" if more else ""
+        return f"trust: {first.sql.strip()}{rest}"
+
+    def identity(self) -> str:
+        request = self.request
+        questions = tuple(question.question for question in request.questions)
+        within = (request.within.amount, request.within.relative)
+        parts = (questions, request.version, within, request.mechanism, request.prefer, self.epsilon)
+        return written("trust", *parts, spelling=SPELLING)
+
+    def price(self, budget: Budget) -> "PricedVerdicts":
+        request = self.request
+        loss, share = allowance(budget, self.epsilon, len(request.questions))
+        chosen = tuple(group.chooser.choose(request.mechanism, share) for group in request.groups)
+        wanted = tuple(_wanted(request, chosen))
+        for want in wanted:
+            reason = too_wide(want)
+            if reason is not None and not few_rows(want.asked.question, self.policy):
+                raise QueryError(reason)
+        return PricedVerdicts(self, loss, share, chosen, wanted)
+
+    def decode(self, stored: bytes) -> Verdicts:
+        return Verdicts.from_bytes(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedVerdicts:
+    """A decider for every group, and what it needs of the data."""
+
+    asked: VerdictsAt
+    loss: Currency
+    share: Fraction
+    chosen: tuple[Chosen, ...]
+    wanted: tuple[Wanted, ...]
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        request = self.asked.request
+        found = fetch(self.wanted, lambda summary: holdings.engine.evaluate(summary, charge, holdings.ledger.secret))
+        seen = [own for question in found for own in question]
+        cost = Cost.of(self.asked.epsilon, self.loss)
+        verdicts = tuple(
+            _verdict(holdings, request, group, one, own, self.share, cost)
+            for group, one, own in zip(request.groups, self.chosen, seen, strict=True)
+        )
+        return Verdicts(verdicts, cost, request.left_out).to_bytes()
+
+
+def allowance(budget: Budget, epsilon: Fraction, questions: int) -> tuple[Currency, Fraction]:
     """What a call costs, and the ε that each of its questions may use. A pure ε costs ε²/2 of ρ."""
     loss = budget.cost(epsilon)
     if isinstance(loss, PureDP):
@@ -149,7 +184,7 @@ def allowance(budget: Budget, epsilon: Fraction, questions: int) -> tuple[Any, F
 
 def _request(
     questions: tuple[Asked, ...], copy: SyntheticCopy, within: Within, mechanism: str, prefer: Prefer
-) -> Request:
+) -> VerdictRequest:
     wanted = [Wanted(question, (answer_reading(question, mechanism),)) for question in questions]
     groups: list[Group] = []
     left_out: list[str] = []
@@ -171,7 +206,7 @@ def _request(
         raise ParameterError("; ".join(left_out[:5]))
     require_room_for_verdicts([(questions[group.question].sql, group.key) for group in groups])
     version = copy.version
-    return Request(questions, tuple(groups), within, mechanism, prefer, version, tuple(left_out))
+    return VerdictRequest(questions, tuple(groups), within, mechanism, prefer, version, tuple(left_out))
 
 
 def _answer(question: Asked, seen: Seen) -> tuple[Fraction | None, Imagined, Tally | None]:
@@ -246,7 +281,7 @@ def _binder(bind: BindAs, text: str) -> Bind:
 # --- private ----------------------------------------------------------------------------------------------------------
 
 
-def _wanted(request: Request, chosen: list[Chosen]) -> list[Wanted]:
+def _wanted(request: VerdictRequest, chosen: Sequence[Chosen]) -> list[Wanted]:
     """What the deciders need of the private data, in the order of the groups: one pass for all that can share one."""
     wanted = []
     for number, question in enumerate(request.questions):
@@ -258,7 +293,7 @@ def _wanted(request: Request, chosen: list[Chosen]) -> list[Wanted]:
 
 
 def _verdict(
-    holdings: Holdings, request: Request, group: Group, chosen: Chosen, seen: Seen, epsilon: Fraction, cost: Cost
+    holdings: Holdings, request: VerdictRequest, group: Group, chosen: Chosen, seen: Seen, epsilon: Fraction, cost: Cost
 ) -> Verdict:
     decider, question = chosen.decider, request.questions[group.question]
     grain, target = question.grain, group.target

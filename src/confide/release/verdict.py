@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from math import inf
 from typing import Any, overload
@@ -40,12 +40,14 @@ class Verdict:
     cost: Cost
     """Of the whole call, however many verdicts it has; `epsilon` is what this one used of it."""
     test_noise: bool = False
+    stored: bool = field(default=False, compare=False)
+    """Whether it was kept before the call that gave it, which cost nothing then."""
 
     def __bool__(self) -> bool:
         return self.trusted
 
     def to_dict(self) -> dict[str, Any]:
-        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        facts = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "stored"}
         facts["interval"] = list(self.interval)
         facts["threshold"] = None if self.threshold == inf else self.threshold
         facts["cost"] = self.cost.to_dict()
@@ -104,6 +106,13 @@ class Verdicts(Sequence[Verdict]):
     verdicts: tuple[Verdict, ...]
     cost: Cost
     notes: tuple[str, ...] = field(default=())
+    stored: bool = field(default=False, compare=False)
+
+    def marked(self, stored: bool) -> "Verdicts":
+        """The same verdicts, as a call found them."""
+        if stored == self.stored:
+            return self
+        return replace(self, verdicts=tuple(replace(one, stored=stored) for one in self.verdicts), stored=stored)
 
     @property
     def trusted(self) -> tuple[bool, ...]:

@@ -72,18 +72,6 @@ def count_question(text: str, policy: Policy, catalog: Catalog, domain: Domain) 
     return question
 
 
-def columns_of(question: Question) -> tuple[str, ...]:
-    """The columns that a question speaks of: keys, filters and what it adds up."""
-    names = dict.fromkeys(_key_name(key) for key in question.keys if isinstance(key, DeclaredKey | BinnedKey))
-    names |= dict.fromkeys(_names(question.summary.where))
-    for cell in question.summary.cells:
-        names |= dict.fromkeys(_names(cell.where))
-        names |= dict.fromkeys(_subject_names(cell.subject))
-    for tally in question.summary.tallies:
-        names |= dict.fromkeys((*_names(tally.where), *_subject_names(tally.subject)))
-    return tuple(name for name in names if name)
-
-
 def _part(question: Question, domain: Domain) -> Part:
     keys = [_key_name(key) for key in question.keys]
     names = list(dict.fromkeys([*keys, *_names(question.summary.where)]))

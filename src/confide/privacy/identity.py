@@ -1,0 +1,70 @@
+"""The identity of a request: a tree of plain values, written in one way only.
+
+What was asked makes the key under which an outcome is kept. So it must not depend on how the program is written: a
+class or a field that is renamed would make every stored answer unreachable, and the same question would be paid for
+twice. Each class is spelled by a tag and by the values that tell one request from another, in an order of their own
+(`Spelling`); the tree is written as JSON, where every list begins with a tag, so that no two trees share a text.
+
+A change of a spelling is a change of keys: it needs another `VERSION`, and the golden keys under test say so.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any, Final
+
+VERSION: Final = 1
+
+Form = str | int | bool | None | list[Any]
+"""A text, a whole number, a truth, nothing, or a list whose first member is a tag."""
+
+Spelling = Mapping[type, tuple[str, Callable[[Any], Sequence[object]]]]
+"""For each class its tag, and the parts that tell two of its values apart."""
+
+LONGEST_KEPT: Final = 2**20
+"""Characters of a request that are kept as they are; of a longer one its digest is."""
+
+
+def form_of(value: object, spelling: Spelling) -> Form:
+    """A value as a tree of plain values. What has no spelling is refused."""
+    kind = type(value)
+    known = spelling.get(kind)
+    if known is not None:
+        tag, parts = known
+        return [tag, *[form_of(part, spelling) for part in parts(value)]]
+    if value is None or kind in (str, int, bool):
+        return value  # type: ignore[return-value]
+    if kind is tuple:
+        return ["list", *[form_of(part, spelling) for part in value]]  # type: ignore[attr-defined]
+    if isinstance(value, Fraction):
+        return ["ratio", value.numerator, value.denominator]
+    if kind is float:
+        return ["double", repr(value)]
+    raise TypeError(f"a {kind.__name__} has no spelling, so it cannot be part of a request")
+
+
+def written(kind: str, *parts: object, spelling: Spelling | None = None) -> str:
+    """The text of a request: its version, its kind and its parts."""
+    form = ["request", VERSION, kind, *[form_of(part, spelling or {}) for part in parts]]
+    return json.dumps(form, ensure_ascii=True, separators=(",", ":"))
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def kept_form(text: str) -> str:
+    """What a ledger keeps of a request: its text, or, if that is very long, how long it is and its digest."""
+    if len(text) <= LONGEST_KEPT:
+        return text
+    return json.dumps(["long", VERSION, len(text), digest_of(text)], separators=(",", ":"))
+
+
+def nodes(form: object, tag: str) -> Iterator[list[Any]]:
+    """All parts of a tree with a tag, those within them too, in the order in which they are written."""
+    if isinstance(form, list) and form:
+        if form[0] == tag:
+            yield form
+        for part in form[1:]:
+            yield from nodes(part, tag)

@@ -1,0 +1,119 @@
+"""How the parts of a question are spelled in its identity: tags and order are fixed, names of classes are not in it.
+
+What follows from the policy's facts is left out, because those are part of every key: the declared values of a column,
+its type, and the columns that order a unit's rows. So is what only forecasts look at.
+"""
+
+from typing import Any, Final
+
+from confide.policy import Category
+from confide.privacy.identity import Spelling, digest_of, nodes, written
+from confide.query import question as asked
+from confide.query import tree
+from confide.query.conjunction import Conjunction
+from confide.query.grid import EvenGrid, FloatingGrid
+from confide.query.tabulation import Tabulation
+from confide.query.weight import Weight
+
+
+def _own_values(key: tree.DeclaredKey) -> tuple[object, ...] | None:
+    """The values of a key, if they are other than those that its column declares."""
+    column = key.field.column
+    declared = isinstance(column, Category) and key.values == (*column.values, *((None,) if column.nulls else ()))
+    return None if declared else key.values
+
+
+SPELLING: Final[Spelling] = {
+    # numbers and conditions of rows
+    tree.Field: ("column", lambda n: (n.source, n.name)),
+    tree.Span: ("span", lambda n: (n.low, n.high, n.grain, n.nullable, n.date)),
+    tree.Reading: ("index", lambda n: (n.field, n.span)),
+    tree.Derived: ("per unit", lambda n: (n.source, n.name, n.span)),
+    tree.Constant: ("constant", lambda n: (n.index, n.span)),
+    tree.Scaled: ("scaled", lambda n: (n.inner, n.factor, n.offset, n.span)),
+    tree.Combined: ("combined", lambda n: (n.operation, n.left, n.right, n.span)),
+    tree.Absolute: ("absolute", lambda n: (n.inner, n.span)),
+    tree.Choice: ("case", lambda n: (n.branches, n.otherwise, n.span)),
+    tree.FirstKnown: ("first known", lambda n: (n.options, n.span)),
+    tree.Always: ("always", lambda n: (n.holds,)),
+    tree.Compare: ("compare", lambda n: (n.operation, n.left, n.right)),
+    tree.OneOf: ("one of", lambda n: (n.subject, n.indices, n.negated)),
+    tree.Among: ("among", lambda n: (n.field, n.values)),
+    tree.TextIs: ("text is", lambda n: (n.field, n.values, n.negated)),
+    tree.TextLike: ("text like", lambda n: (n.field, n.pattern, n.negated, n.ignore_case)),
+    tree.SameField: ("same", lambda n: (n.left, n.right, n.negated)),
+    tree.Known: ("known", lambda n: (n.subject, n.negated)),
+    tree.Both: ("and", lambda n: (n.parts,)),
+    tree.Either: ("or", lambda n: (n.parts,)),
+    # relations and what is counted in them
+    tree.Scan: ("table", lambda n: (n.table, n.source, n.public)),
+    tree.Join: ("join", lambda n: (n.left, n.right, n.on, n.optional)),
+    tree.PerUnit: ("by unit", lambda n: (n.inner, n.where, n.unit, n.columns, n.source)),
+    tree.Cell: ("cell", lambda n: (n.kind, n.subject, n.where)),
+    tree.Tally: ("tally", lambda n: (n.subject, n.where, n.grid, n.sums)),
+    EvenGrid: ("even grid", lambda n: (n.low, n.high, n.step)),
+    FloatingGrid: ("floating grid", lambda n: (n.low, n.high, n.centre, n.digits)),
+    tree.DeclaredKey: ("key", lambda n: (n.name, n.field, _own_values(n))),
+    tree.BinnedKey: ("bins", lambda n: (n.name, n.number, n.first, n.width, n.count, n.kind)),
+    tree.UnknownKey: ("open key", lambda n: (n.name, n.field)),
+    tree.Bound: ("bound", lambda n: (n.unit, n.rows, n.groups)),
+    tree.Summary: ("summary", lambda n: (n.relation, n.where, n.bound, n.keys, n.cells, n.tallies)),
+    Tabulation: ("tabulation", lambda n: (n.relation, n.where, n.bound, n.keys, n.sets)),
+    # what is measured, and shown of it
+    asked.Measure: ("measure", lambda n: (n.label, n.terms, n.grain, n.l1, n.l2_squared, n.floor)),
+    asked.Statistic: (
+        "statistic",
+        lambda n: (n.kind, n.tally, n.q, n.low, n.high, n.grain, n.rows, n.neighbours, n.mechanism, n.grid),
+    ),
+    asked.Estimated: ("estimated", lambda n: (n.statistic,)),
+    asked.Measured: ("measured", lambda n: (n.measure,)),
+    asked.Mean: ("mean", lambda n: (n.total, n.count, n.centre, n.low, n.high, n.grain)),
+    asked.Spread: ("spread", lambda n: (n.squares, n.total, n.count, n.radius, n.grain, n.sample, n.root)),
+    asked.Number: ("number", lambda n: (n.value,)),
+    asked.Arithmetic: ("arithmetic", lambda n: (n.operation, n.left, n.right)),
+    asked.Within: ("within", lambda n: (n.inner, n.low, n.high)),
+    asked.Magnitude: ("magnitude", lambda n: (n.inner,)),
+    asked.Rounded: ("rounded", lambda n: (n.inner, n.digits)),
+    asked.KeyColumn: ("shown key", lambda n: (n.name, n.key)),
+    asked.ValueColumn: ("shown", lambda n: (n.name, n.value)),
+    asked.Comparison: ("having", lambda n: (n.operation, n.left, n.right)),
+    asked.Every: ("every", lambda n: (n.parts,)),
+    asked.Some: ("some", lambda n: (n.parts,)),
+    asked.Order: ("order", lambda n: (n.by, n.descending)),
+    asked.Question: (
+        "question",
+        lambda n: (
+            n.summary, n.measures, n.statistics, n.threshold, n.columns, n.having, n.order, n.limit, n.offset,
+            n.neighbours, n.unit, n.tables,
+        ),
+    ),
+    Weight: ("weight", lambda n: (n.name, n.number, n.where)),
+    Conjunction: (
+        "conjunction",
+        lambda n: (
+            n.occurrences, n.pairs, n.where, n.keys, n.weights, n.columns, n.having, n.order, n.limit, n.offset,
+            n.owners, n.neighbours, n.unit, n.optional,
+        ),
+    ),
+}  # fmt: skip
+
+LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
+    tree.Field: ("column",),  # told by its name; its facts are the policy's
+    tree.DeclaredKey: (),
+    tree.Summary: ("order_by",),  # the policy's columns
+    Tabulation: ("order_by",),
+    asked.Measure: ("typical",),  # for forecasts
+}
+"""Fields that are not spelled, and why that is safe."""
+
+
+def question_name(question: "asked.Question | Conjunction") -> str:
+    """A name that equal questions share, however they were written."""
+    return digest_of(written("question", question, spelling=SPELLING))
+
+
+def spoken_of(form: list[Any]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The tables of a question in its canonical form, and the columns that it filters, groups by or adds up."""
+    _, summary, *_, tables = form
+    _, _, where, _, *measured = summary
+    return tuple(tables[1:]), frozenset(node[2] for node in nodes(["list", where, *measured], "column"))

@@ -1,0 +1,58 @@
+"""What every product is asked by: a request, bound from public facts, that is priced, charged, measured and kept.
+
+    request  what was asked, with its identity and its purpose
+    price    what it costs under a budget, and the mechanisms that are bought with it: nothing is read
+    measure  the only place where data and noise meet; it gives the bytes that are kept
+    result   what those bytes say to the analyst
+
+`Holdings.ask` takes these steps in this order, for every product alike.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from confide.privacy.budget import Budget
+from confide.privacy.charge import Charge
+from confide.privacy.loss import PrivacyLoss
+
+if TYPE_CHECKING:
+    from confide.release.holdings import Holdings
+
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Priced(Protocol):
+    """A request with its price. Whatever could be refused was."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What is charged, before anything is read."""
+
+    def measure(self, holdings: "Holdings", charge: Charge) -> bytes:
+        """Reads against the charge and adds noise. What it gives is kept before anybody sees it."""
+
+
+class Request(Protocol[Result_co]):
+    """What was asked. Everything in it follows from what the caller wrote and from the policy."""
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, as the ledger shows it to people."""
+
+    def identity(self) -> str:
+        """What was asked in its canonical form (`privacy.identity`): equal requests have equal ones, and no others."""
+
+    def price(self, budget: Budget) -> Priced:
+        """What it costs, or a refusal. Public facts only."""
+
+    def decode(self, stored: bytes) -> Result_co:
+        """The result that bytes stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Result]):
+    """The result of a request; `stored` says that it was kept before this call, which cost nothing then."""
+
+    result: Result
+    stored: bool

@@ -1,0 +1,103 @@
+"""A whole table, counted by sets of its columns: what microdata and synthesis read. Public facts only.
+
+All tables count the same rows, those in which every column holds one of its places, and of each unit the same rows:
+else no one table would have them as its marginals.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from confide.policy import Policy, Table
+from confide.query import Question
+from confide.query.bind import bind_whole
+from confide.query.question import Neighbours
+from confide.query.scope import Catalog, reading
+from confide.query.sensitivity import Sensitivity, Stability, of_total
+from confide.query.tabulation import Tabulation
+from confide.query.tree import (
+    Always,
+    BinnedKey,
+    Both,
+    Bound,
+    DeclaredKey,
+    Field,
+    Known,
+    Predicate,
+    Reading,
+    Relation,
+    Scan,
+)
+from confide.workload import Binned, Domain
+from confide.workload.domain import Attribute, Listed
+
+
+@dataclass(frozen=True, slots=True)
+class TabulatedTable:
+    """What is counted of a table, and what one unit can change in it."""
+
+    tabulation: Tabulation
+    rows: int
+    """How many rows of the table one unit may have."""
+    unit: str
+    neighbours: Neighbours
+    whole: Question
+    """The number of all rows, as a question."""
+
+    def sensitivity(self, grouped: bool) -> Sensitivity:
+        """How much one unit can change the counts of one set of columns; of the total, if it is not grouped.
+
+        A row with a value outside of its column's places is left out, so a row that is replaced may come or go.
+        """
+        filtered = self.tabulation.where != Always(True)
+        return of_total(1, 1, filtered, Stability(self.rows, self.rows, self.neighbours, grouped=grouped))
+
+
+def tabulated(
+    policy: Policy, catalog: Catalog, table: Table, domain: Domain, sets: Sequence[tuple[int, ...]]
+) -> TabulatedTable:
+    question = bind_whole(table.name, policy, catalog)
+    summary = question.summary
+    rows = 1 if summary.bound is None else summary.bound.rows
+    source = _source(summary.relation)
+    tabulation = Tabulation(
+        relation=summary.relation,
+        where=_declared(domain, source),
+        # A limit of groups would keep other rows for other sets; the limit of rows bounds a count without it.
+        bound=None if summary.bound is None else Bound(summary.bound.unit, rows, rows),
+        keys=tuple(key_of(attribute, source) for attribute in domain.attributes),
+        sets=tuple(sets),
+        order_by=summary.order_by,
+    )
+    return TabulatedTable(tabulation, rows, question.unit, question.neighbours, question)
+
+
+def key_of(attribute: Attribute, source: str) -> DeclaredKey | BinnedKey:
+    """The places of a column, as an engine groups by them."""
+    field = Field(source, attribute.column)
+    match attribute:
+        case Listed():
+            return DeclaredKey(attribute.name, field, attribute.values)
+        case Binned(_, first, width):
+            seen = reading(field)
+            assert isinstance(seen, Reading)
+            kind = "date" if seen.span.date else "number"
+            return BinnedKey(attribute.name, seen, first, width, attribute.size, kind)  # type: ignore[arg-type]
+    assert_never(attribute)
+
+
+def _source(relation: Relation) -> str:
+    """The alias of the table itself: the leftmost of what is joined on the way to the unit."""
+    while not isinstance(relation, Scan):
+        relation = relation.left  # type: ignore[union-attr]  # a table that is named has no inner query
+    return relation.source
+
+
+def _declared(domain: Domain, source: str) -> Predicate:
+    """Every column holds one of its places."""
+    parts: list[Predicate] = []
+    for attribute in domain.attributes:
+        seen = reading(Field(source, attribute.column))
+        if isinstance(attribute, Binned) or not attribute.column.nulls:
+            parts.append(Known(seen, negated=False))
+    return parts[0] if len(parts) == 1 else Both(tuple(parts)) if parts else Always(True)
