@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -57,7 +58,26 @@ def test_no_two_classes_share_a_tag() -> None:
 
 
 def test_plain_values_are_told_apart() -> None:
-    values = [1, True, "1", None, "None", 1.0, (1,), ("list", 1), ((1,),), (), "", ("ratio", 1, 1), 0, False, -0.0, 0.0]
+    values = [
+        1,
+        True,
+        "1",
+        None,
+        "None",
+        1.0,
+        (1,),
+        ("list", 1),
+        ((1,),),
+        (),
+        "",
+        ("ratio", 1, 1),
+        Fraction(1),
+        ("double", "1.0"),
+        0,
+        False,
+        -0.0,
+        0.0,
+    ]
     assert len({written("x", value) for value in values}) == len(values)
     assert written("x", "a", "b") != written("x", "ab") != written("xa", "b")
 

@@ -23,6 +23,7 @@ from confide.privacy.identity import written
 from confide.privacy.loss import PureDP
 from confide.release.guard import FAILURE
 from confide.release.holdings import Holdings
+from confide.release.request import Asked
 from tests.release.samples import row_policy
 
 LOSS = PureDP(Fraction(1))
@@ -183,7 +184,7 @@ def test_of_two_that_race_both_get_what_was_kept_first(holdings: Holdings, first
         with pytest.raises(EngineError):
             ask(holdings, release)
     else:
-        assert ask(holdings, release) == b"an answer"
+        assert holdings.ask(OneRequest(release)) == Asked(b"an answer", stored=True)
     assert [entry.kind for entry in holdings.ledger.entries()] == ["genesis", "charge", "answer"]
 
 
