@@ -60,12 +60,12 @@ def _limited(policy: Policy, tables: Tables, seconds: float) -> Engine:
 def _send(engine: Engine, statement: str) -> object:
     data_frame_of_the_caller = pa.table({"x": [1]})
     assert len(data_frame_of_the_caller) == 1
-    return cast(DuckDBEngine, engine)._connection.execute(statement).fetchall()
+    return cast(DuckDBEngine, engine)._database.opened().execute(statement).fetchall()
 
 
 def _damage(engine: Engine) -> None:
     """Every question then casts the texts of `s` to numbers, at which the database fails and shows them."""
-    connection = cast(DuckDBEngine, engine)._connection
+    connection = cast(DuckDBEngine, engine)._database.opened()
     connection.execute("ALTER TABLE t RENAME TO hidden")
     connection.execute("CREATE VIEW t AS SELECT s, CAST(s AS BIGINT) AS x FROM hidden")
 

@@ -116,7 +116,7 @@ def test_no_progress_bar_is_written_between_the_lines_of_an_answer() -> None:
         "from confide.engine.duckdb_engine import DuckDBEngine; from confide.policy import Policy\n"
         "rules = {'budget': {'epsilon': 1}, 'unit': 'row', 'tables': {'t': {'columns': {'x': {'range': [0, 9]}}}}}\n"
         "engine = DuckDBEngine(Policy.parse(rules), {'t': {'x': [1]}})\n"
-        "print(engine._connection.execute(\"SELECT current_setting('enable_progress_bar')\").fetchone()[0])\n"
+        "print(engine._database.opened().execute(\"SELECT current_setting('enable_progress_bar')\").fetchone()[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -78,9 +78,9 @@ class Busy:
 
 def test_closing_waits_for_those_who_are_just_asking(tmp_path: Path) -> None:
     session = confide.open(rules(), {"t": pd.DataFrame({"x": [1]})}, tmp_path / "ledger", create=True)
-    engine: Any = session._holdings.engine
-    busy = Busy(engine._connection, 3)
-    engine._connection = busy
+    database: Any = session._holdings.engine._database  # type: ignore[attr-defined]
+    busy = Busy(database._connection, 3)
+    database._connection = busy
     session.close()
     assert busy.times == 0
     with pytest.raises(duckdb.Error, match="closed"):

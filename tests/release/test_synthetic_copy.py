@@ -106,6 +106,19 @@ def test_public_tables_are_given_too_or_come_with_the_policy(session: Session, t
         assert answer(opened, person(), sql) == len(person().filter(pl.col("region") == "N"))
 
 
+def test_public_files_that_a_question_does_not_read_are_not_opened(tmp_path: Path) -> None:
+    data, rules = frames(), {**policy(), "source": {name: str(tmp_path / f"{name}.csv") for name in frames()}}
+    for name, frame in data.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    with confide.testing.open(rules, seed=1) as opened:
+        (tmp_path / "region_name.csv").write_text("region,title\nN\n")
+        assert answer(opened, person()) > 0
+        with pytest.raises(SourceError, match="cannot be read as CSV"):
+            answer(opened, person(), "SELECT COUNT(*) FROM person JOIN region_name USING (region)")
+        with pytest.raises(SourceError, match="cannot be read as CSV"):
+            opened.open_copy(person(), "person")
+
+
 def test_everything_that_is_wrong_is_listed_at_once(session: Session) -> None:
     wrong = person().with_columns(
         age=pl.col("age") + 50, region=pl.lit("Mars"), income=pl.lit("much"), born=pl.lit(date(1800, 1, 1))

@@ -160,8 +160,8 @@ def test_s07_canaries_stay_inside(
         for text in (*QUESTIONS, "SELECT s, COUNT(*) AS n FROM t GROUP BY s"):
             engine.evaluate(bind(text, rules, engine).summary, CHARGE, SECRET)
         summary = bind(QUESTIONS[1], rules, engine).summary
-        engine._connection.execute("ALTER TABLE t RENAME TO u")
-        engine._connection.execute("CREATE VIEW t AS SELECT x, CAST(s AS BIGINT) AS i, c, s FROM u")
+        engine._database.opened().execute("ALTER TABLE t RENAME TO u")
+        engine._database.opened().execute("CREATE VIEW t AS SELECT x, CAST(s AS BIGINT) AS i, c, s FROM u")
         with pytest.raises(EngineError) as failed:
             engine.evaluate(summary, CHARGE, SECRET)
         said.append(repr(failed.value) + "".join(map(str, (failed.value.__cause__, failed.value.__context__))))

@@ -14,7 +14,7 @@ from confide.engine.source import Attached, File, Frame, Source
 from confide.engine.storage import Storage, storage_of
 from confide.engine.syntax import among, name, select, text
 from confide.errors import SourceError
-from confide.policy import Column, Policy, Table
+from confide.policy import Table
 
 _BEFORE = (
     "SET python_enable_replacements = false",
@@ -39,32 +39,33 @@ _AFTER = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 @dataclass(slots=True)
 class Loader:
-    """Loads the tables of one policy; `storages` then says how each column is stored.
+    """Loads tables; `storages` then says how each column is stored.
 
     `lines` lets errors tell the line of a text file: that is for its custodian alone, since a row decides it.
     """
 
     connection: duckdb.DuckDBPyConnection
-    policy: Policy
+    tables: Mapping[str, Table]
     threads: int | None = None
     lines: bool = False
     storages: dict[tuple[str, str], Storage] = field(default_factory=dict)
 
     def load(self, sources: Mapping[str, Source]) -> None:
-        paths = sorted({path for source in sources.values() if isinstance(source, File) for path in source.paths})
+        used = [sources[label] for label in self.tables]
+        paths = sorted({path for source in used if isinstance(source, File) for path in source.paths})
         threads = () if self.threads is None else (f"SET threads = {int(self.threads)}",)
         for statement in (*_BEFORE, *threads, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
             run(self.connection, statement)
         known = run(self.connection, f"SELECT name FROM duckdb_optimizers() WHERE {among('name', _WITHOUT)}")
         run(self.connection, f"SET disabled_optimizers = {text(','.join(str(row[0]) for row in known))}")
-        databases = sorted({source.path for source in sources.values() if isinstance(source, Attached)})
+        databases = sorted({source.path for source in used if isinstance(source, Attached)})
         aliases = {path: f"source_{place}" for place, path in enumerate(databases)}
         for path, alias in aliases.items():
             complaint = (
                 f"{path} is not a DuckDB file that can be read; it may be damaged, or open for writing elsewhere"
             )
             self._try(f"ATTACH {text(path)} AS {alias} (READ_ONLY)", complaint)
-        for label, table in self.policy.tables.items():
+        for label, table in self.tables.items():
             self._table(table, sources[label], aliases)
         for statement in _AFTER:
             run(self.connection, statement)
@@ -239,9 +240,3 @@ def _spelled(label: str, found: Mapping[str, str], source: Source, table: Table)
     other = next((own for own in found if own.casefold() == label.casefold()), None)
     hint = f"it has {other}" if other is not None else f"it has {', '.join(sorted(found)[:20]) or 'none'}"
     raise SourceError(f"{source.label} has no column {label}, which the policy names for {table.name}; {hint}")
-
-
-def public_columns(policy: Policy, storages: Mapping[tuple[str, str], Storage], table: str) -> dict[str, Column | None]:
-    """The columns of a public table, as far as the policy describes them."""
-    declared = policy.tables[table].columns
-    return {column: declared.get(column) for owner, column in storages if owner == table}

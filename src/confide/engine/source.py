@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
-from confide.policy import Policy
+from confide.policy import Policy, Table
 from confide.privacy.naming import plain_name
 
 _SUFFIXES: dict[str, Literal["csv", "parquet"]] = {
@@ -58,20 +58,19 @@ Source = File | Attached | Frame
 Stamp = tuple[tuple[str, ...], ...]
 
 
-def prepare(policy: Policy, data: Mapping[str, Any] | None) -> dict[str, Source]:
-    """The source of every table."""
+def prepare(policy: Policy, tables: Mapping[str, Table], data: Mapping[str, Any] | None) -> dict[str, Source]:
+    """The source of every table: what is given for it, or else what the policy says."""
     given = dict(data or {})
-    unknown = sorted(str(name) for name in set(given) - set(policy.tables))
+    unknown = sorted(str(name) for name in set(given) - set(tables))
     if unknown:
         raise SourceError(
-            f"data is given for {', '.join(unknown)}, which the policy does not name; "
-            f"it names {', '.join(policy.tables)}"
+            f"data is given for {', '.join(unknown)}, which the policy does not name; it names {', '.join(tables)}"
         )
     return {
         name: Frame(to_arrow(given[name], name, table), f"the frame for {name}")
         if name in given
         else _declared(policy, name)
-        for name, table in policy.tables.items()
+        for name, table in tables.items()
     }
 
 
@@ -94,15 +93,15 @@ def _stamp(path: Path) -> tuple[str, ...]:
     return str(path), str(facts.st_size), str(facts.st_mtime_ns), str(facts.st_ctime_ns)
 
 
-def version_of(policy: Policy, stamps: Mapping[str, Stamp]) -> str:
+def version_of(stamps: Mapping[str, Stamp], stated: str | None = None) -> str:
     """The state of the data as a whole: the policy's word for it, or else what each source is known by.
 
     It follows from the data, and anybody could make it from a guess of them: it goes into keys, under a secret, and
     nowhere else. The last time in a stamp, which no program that copies a file can set back, is not part of it: files
     that are moved with their times are the same data.
     """
-    if policy.version is not None:
-        return plain_name("stated", policy.version)
+    if stated is not None:
+        return plain_name("stated", stated)
     parts = [plain_name(name, *(part for own in marks for part in own[:3])) for name, marks in sorted(stamps.items())]
     return plain_name("found", *parts)
 

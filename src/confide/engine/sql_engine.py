@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from confide.engine.evaluating import Evaluation
+from confide.engine.failure import unless_failed
 from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
 from confide.engine.public import infer_column, most_rows
 from confide.engine.row_sql import Storages
 from confide.engine.running import Columns, Rows
 from confide.engine.sql import SummaryWriter
 from confide.engine.tabulation import tabulated
-from confide.errors import EngineError, SourceError, tell_custodian
+from confide.errors import SourceError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
 from confide.query.tabulation import Tabulation
@@ -95,17 +96,7 @@ class SqlEngine(ABC):
     def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
         if not isinstance(charge, Charge):
             raise TypeError("private rows are read against a charge of the ledger")
-        reason: Exception | None = None
-        try:
-            result = read()
-            if self._unchanged():
-                return result
-        except Exception as error:
-            reason = error
-        # Raised outside of the handler, so that the database's words do not travel along as its context.
-        tell_custodian("the data changed since they were opened" if reason is None else "a statement failed", reason)
-        del reason  # it refers to this frame
-        raise EngineError
+        return unless_failed(read, self._unchanged)
 
     def _exact(self, summary: Summary, secret: bytes, keep: Keep | None, windows: Windows) -> Exact:
         writer = SummaryWriter(summary, self._storages, secret, self._reads_once)

@@ -7,38 +7,37 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from confide.engine import Engine, Exact
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine import Exact
+from confide.engine.public_tables import PublicTables
 from confide.errors import EngineError, ParameterError, SourceError
-from confide.policy import Contribution, Policy, RowUnit
-from confide.privacy.charge import Charge
-from confide.privacy.loss import PureDP
+from confide.policy import Policy
 from confide.query.tree import Field, Scan, Summary
 from confide.release.spark_place import spark_place
 from confide.release.synthetic_check import checked, read_file
 
-_NOTHING: Final = Charge(0, "", PureDP(Fraction(0)), "synthetic data, which are public", "", "")
 _MOST_SUMMARIES: Final = 256
 
 
 class SyntheticCopy:
     """Synthetic tables, opened and checked once and asked many times. Made by `Session.open_copy`."""
 
-    def __init__(self, engine: Engine, columns: Mapping[str, frozenset[str]]) -> None:
-        self.columns = columns
-        """The columns that each private table has, of those that the policy names."""
-        self._engine = engine
+    def __init__(self, tables: PublicTables) -> None:
+        self._tables = tables
         self._known: dict[Summary, Exact] = {}
 
     @property
     def version(self) -> str:
         """Names what the tables hold."""
-        return self._engine.version
+        return self._tables.version
+
+    @property
+    def columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns that each table has, of those that the policy names if it is private."""
+        return self._tables.columns
 
     def exact(self, summary: Summary) -> Exact:
         """What a summary finds in the copy, whose rows belong to nobody: no contribution is bounded."""
@@ -48,7 +47,7 @@ class SyntheticCopy:
             if len(self._known) >= _MOST_SUMMARIES:
                 self._known.clear()
             try:
-                self._known[unbound] = self._engine.evaluate(unbound, _NOTHING, b"")
+                self._known[unbound] = self._tables.evaluate(unbound)
             except EngineError:
                 raise SourceError("the synthetic data cannot answer the question: the database failed") from None
         return self._known[unbound]
@@ -68,7 +67,7 @@ class SyntheticCopy:
                 )
 
     def close(self) -> None:
-        self._engine.close()
+        self._tables.close()
 
     def __enter__(self) -> Self:
         return self
@@ -112,10 +111,9 @@ def open_copy(
         wanted = None if needed is None else needed.get(name, frozenset())
         frames[name] = checked(frame, rules.columns, wanted, f"the synthetic {name}")
         present = {column: rule for column, rule in rules.columns.items() if column in frames[name].column_names}
-        tables[name] = replace(rules, columns=present, references={}, at_most=Contribution(), rows="private")
-    copied = replace(policy, tables=tables, unit=RowUnit(), version=None, analysts={}, notes=())
-    engine = DuckDBEngine(copied, frames)
-    return SyntheticCopy(engine, {name: frozenset(engine.columns(name)) for name in tables})
+        tables[name] = replace(rules, columns=present)
+    unread = () if needed is None else tables.keys() - frames.keys() - needed.keys()
+    return SyntheticCopy(PublicTables(policy, tables, frames, unread))
 
 
 def used_columns(part: Any) -> dict[str, frozenset[str]]:

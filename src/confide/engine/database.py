@@ -1,0 +1,137 @@
+"""Tables in one in-memory DuckDB database, locked once they are loaded, and statements that are run on it."""
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+
+import duckdb
+
+from confide.engine.loading import Loader
+from confide.engine.row_sql import Storages
+from confide.engine.running import Columns, Rows, run_apart, run_batches, run_columns
+from confide.engine.source import Attached, File, Source, Stamp, stamp
+from confide.errors import SourceError
+from confide.host.fork import abandon_in_children, leave_open
+from confide.policy import Table
+
+LIMIT_SECONDS = 3600.0
+_PATIENCE = 5.0
+
+
+class Database:
+    """Tables and where each of them comes from. What may be read of them, and by whom, is for whoever holds it to say.
+
+    The database has threads, which a fork does not copy. So the child of a fork never touches it, and makes its own
+    from the same sources when it first needs one.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        sources: Mapping[str, Source],
+        limit_seconds: float = LIMIT_SECONDS,
+        threads: int | None = None,
+        lines: bool = False,
+    ) -> None:
+        self._tables = tables
+        self._sources = sources
+        self._limit = limit_seconds
+        self._threads = threads
+        self._lines = lines
+        self._lock = threading.Lock()
+        self._closed = False
+        self.stamps = self._all_stamps()
+        """What each source was known by when it was opened."""
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection, self.storages = self._load()
+        abandon_in_children(self)
+
+    def _load(self) -> tuple[duckdb.DuckDBPyConnection, Storages]:
+        connection = duckdb.connect(":memory:")
+        loader = Loader(connection, self._tables, self._threads, self._lines)
+        try:
+            loader.load(self._sources)
+        except BaseException:
+            connection.close()
+            raise
+        return connection, loader.storages
+
+    def close(self) -> None:
+        self._closed = True
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _close(connection)
+
+    def abandon(self) -> None:
+        """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
+        self._lock = threading.Lock()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            leave_open(connection)
+            atexit.register(_end_quietly)
+
+    def opened(self) -> duckdb.DuckDBPyConnection:
+        """The database of this process."""
+        connection = self._connection
+        if connection is not None:
+            return connection
+        with self._lock:
+            if self._closed:
+                raise SourceError("the data are closed")
+            if self._connection is None:
+                connection, _ = self._load()
+                # Frames by what they hold too, whatever the policy calls it: a frame may share the memory of another,
+                # and what was learnt of the one, such as how many rows a unit has, is believed of the other.
+                if self._all_stamps() != self.stamps:
+                    connection.close()
+                    raise SourceError(
+                        "the data have changed since the process that forked opened them: open them again"
+                    )
+                self._connection = connection
+            return self._connection
+
+    def rows(self, statement: str) -> Rows:
+        return run_apart(self.opened(), statement, self._limit)
+
+    def columns(self, statement: str) -> Columns:
+        return run_columns(self.opened(), statement, self._limit)
+
+    def batches(self, statement: str) -> Iterator[Rows]:
+        return run_batches(self.opened(), statement, self._limit)
+
+    def unchanged(self) -> bool:
+        """Of the files that are read anew for every question; text files and frames were copied."""
+        return all(stamp(source) == self.stamps[label] for label, source in self._sources.items() if _is_live(source))
+
+    def _all_stamps(self) -> dict[str, Stamp]:
+        return {label: stamp(source) for label, source in self._sources.items()}
+
+
+def _close(connection: duckdb.DuckDBPyConnection) -> None:
+    """Close it between two calls of others, who each need it for a moment only: the library refuses to wait for them.
+
+    Their statements run on cursors of their own, and end as they would have; the next ones find nothing open.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return connection.close()
+        except duckdb.Error:
+            if time.monotonic() >= deadline:
+                return None  # whoever uses it last closes it
+        time.sleep(0.0005)
+
+
+def _is_live(source: Source) -> bool:
+    return isinstance(source, Attached) or (isinstance(source, File) and source.kind == "parquet")
+
+
+def _end_quietly() -> None:
+    """A child that ends as an interpreter does would have the library list, on standard error, what was left open."""
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
