@@ -1,24 +1,39 @@
 """Tables in one in-memory DuckDB database, locked once they are loaded, and statements that are run on it."""
 
-import atexit
-import os
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import duckdb
 
 from confide.engine.loading import Loader
 from confide.engine.row_sql import Storages
-from confide.engine.running import Columns, Rows, run_apart, run_batches, run_columns
+from confide.engine.running import Columns, Connection, Rows, leave_to_parent, run_apart, run_batches, run_columns
 from confide.engine.source import Attached, File, Source, Stamp, stamp
 from confide.errors import SourceError
-from confide.host.fork import abandon_in_children, leave_open
+from confide.host.fork import abandon_in_children
 from confide.policy import Table
 
 LIMIT_SECONDS = 3600.0
 _PATIENCE = 5.0
+
+
+Opening = Callable[[Mapping[str, Table], Mapping[str, Source]], tuple[Connection, Storages]]
+"""From tables and their sources, where they are, and how each column is stored."""
+
+
+def open_alone(
+    tables: Mapping[str, Table], sources: Mapping[str, Source], threads: int | None = None, lines: bool = False
+) -> tuple[duckdb.DuckDBPyConnection, Storages]:
+    """Tables in a new database, where nothing else is."""
+    connection = duckdb.connect(":memory:")
+    loader = Loader(connection, tables, threads, lines)
+    try:
+        loader.load(sources)
+    except BaseException:
+        connection.close()
+        raise
+    return connection, loader.storages
 
 
 class Database:
@@ -32,32 +47,20 @@ class Database:
         self,
         tables: Mapping[str, Table],
         sources: Mapping[str, Source],
+        opening: Opening,
         limit_seconds: float = LIMIT_SECONDS,
-        threads: int | None = None,
-        lines: bool = False,
     ) -> None:
         self._tables = tables
         self._sources = sources
+        self._opening = opening
         self._limit = limit_seconds
-        self._threads = threads
-        self._lines = lines
         self._lock = threading.Lock()
         self._closed = False
         self.stamps = self._all_stamps()
         """What each source was known by when it was opened."""
-        self._connection: duckdb.DuckDBPyConnection | None = None
-        self._connection, self.storages = self._load()
+        self._connection: Connection | None = None
+        self._connection, self.storages = opening(tables, sources)
         abandon_in_children(self)
-
-    def _load(self) -> tuple[duckdb.DuckDBPyConnection, Storages]:
-        connection = duckdb.connect(":memory:")
-        loader = Loader(connection, self._tables, self._threads, self._lines)
-        try:
-            loader.load(self._sources)
-        except BaseException:
-            connection.close()
-            raise
-        return connection, loader.storages
 
     def close(self) -> None:
         self._closed = True
@@ -66,14 +69,12 @@ class Database:
             _close(connection)
 
     def abandon(self) -> None:
-        """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
         self._lock = threading.Lock()
         connection, self._connection = self._connection, None
         if connection is not None:
-            leave_open(connection)
-            atexit.register(_end_quietly)
+            leave_to_parent(connection)
 
-    def opened(self) -> duckdb.DuckDBPyConnection:
+    def opened(self) -> Connection:
         """The database of this process."""
         connection = self._connection
         if connection is not None:
@@ -82,7 +83,7 @@ class Database:
             if self._closed:
                 raise SourceError("the data are closed")
             if self._connection is None:
-                connection, _ = self._load()
+                connection, _ = self._opening(self._tables, self._sources)
                 # Frames by what they hold too, whatever the policy calls it: a frame may share the memory of another,
                 # and what was learnt of the one, such as how many rows a unit has, is believed of the other.
                 if self._all_stamps() != self.stamps:
@@ -110,7 +111,7 @@ class Database:
         return {label: stamp(source) for label, source in self._sources.items()}
 
 
-def _close(connection: duckdb.DuckDBPyConnection) -> None:
+def _close(connection: Connection) -> None:
     """Close it between two calls of others, who each need it for a moment only: the library refuses to wait for them.
 
     Their statements run on cursors of their own, and end as they would have; the next ones find nothing open.
@@ -127,11 +128,3 @@ def _close(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _is_live(source: Source) -> bool:
     return isinstance(source, Attached) or (isinstance(source, File) and source.kind == "parquet")
-
-
-def _end_quietly() -> None:
-    """A child that ends as an interpreter does would have the library list, on standard error, what was left open."""
-    sys.stderr.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)

@@ -1,9 +1,10 @@
 """DuckDB, embedded: CSV, Parquet and DuckDB files and in-memory frames behind one locked connection."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from confide.engine.database import LIMIT_SECONDS, Database
+from confide.engine.database import LIMIT_SECONDS, Database, open_alone
 from confide.engine.running import Columns, Rows
 from confide.engine.source import prepare, version_of
 from confide.engine.sql_engine import SqlEngine
@@ -24,7 +25,8 @@ class DuckDBEngine(SqlEngine):
         super().__init__()
         self._policy = policy
         sources = prepare(policy, policy.tables, data)
-        self._database = Database(policy.tables, sources, limit_seconds, threads, lines)
+        opening = partial(open_alone, threads=threads, lines=lines)
+        self._database = Database(policy.tables, sources, opening, limit_seconds)
         self._storages = self._database.storages
         self._version = version_of(self._database.stamps, policy.version)
 

@@ -1,8 +1,10 @@
 """Opening sources in one in-memory database: a view or a table for each, then everything is locked."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
 import duckdb
 
@@ -16,6 +18,9 @@ from confide.engine.syntax import among, name, select, text
 from confide.errors import SourceError
 from confide.policy import Table
 
+ISNAN: Final = "main.isnan(x) AS NOT (ISFINITE(x) OR ISINF(x))"
+"""Statistics of Parquet files leave NaN out, and from them the optimiser concludes that there is none: whether a row
+is a number would depend on others. It concludes nothing about these two."""
 _BEFORE = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
@@ -25,9 +30,7 @@ _BEFORE = (
     "SET temp_directory = ''",  # nothing private is ever spilled to a disk
     "SET GLOBAL TimeZone = 'UTC'",  # the day of a moment must not depend on where the machine stands
     "SET max_expression_depth = 10000",  # what was checked from the text must not fail after the charge
-    # Statistics of Parquet files leave NaN out, and from them the optimiser concludes that there is none: whether a row
-    # is a number would depend on others. It concludes nothing about these two.
-    "CREATE MACRO main.isnan(x) AS NOT (ISFINITE(x) OR ISINF(x))",
+    f"CREATE MACRO {ISNAN}",
 )
 _WITHOUT = (
     "common_subplan",  # merges parts of a plan that look alike and are not, and then answers wrongly without an error
@@ -35,6 +38,21 @@ _WITHOUT = (
 )
 """Optimisers that change what a statement means."""
 _AFTER = ("SET enable_external_access = false", "SET lock_configuration = true")
+
+
+def settle(connection: duckdb.DuckDBPyConnection, paths: Collection[str] = (), threads: int | None = None) -> None:
+    """Set a new database up, which may read these files."""
+    allowed = f"SET allowed_paths = [{', '.join(map(text, sorted(set(paths))))}]"
+    for statement in (*_BEFORE, *(() if threads is None else (f"SET threads = {int(threads)}",)), allowed):
+        run(connection, statement)
+    known = run(connection, f"SELECT name FROM duckdb_optimizers() WHERE {among('name', _WITHOUT)}")
+    run(connection, f"SET disabled_optimizers = {text(','.join(str(row[0]) for row in known))}")
+
+
+def lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """From now on it reaches nothing that it has not, and stays as it is set up."""
+    for statement in _AFTER:
+        run(connection, statement)
 
 
 @dataclass(slots=True)
@@ -51,13 +69,9 @@ class Loader:
     storages: dict[tuple[str, str], Storage] = field(default_factory=dict)
 
     def load(self, sources: Mapping[str, Source]) -> None:
+        """All there is to do with a new database."""
         used = [sources[label] for label in self.tables]
-        paths = sorted({path for source in used if isinstance(source, File) for path in source.paths})
-        threads = () if self.threads is None else (f"SET threads = {int(self.threads)}",)
-        for statement in (*_BEFORE, *threads, f"SET allowed_paths = [{', '.join(map(text, paths))}]"):
-            run(self.connection, statement)
-        known = run(self.connection, f"SELECT name FROM duckdb_optimizers() WHERE {among('name', _WITHOUT)}")
-        run(self.connection, f"SET disabled_optimizers = {text(','.join(str(row[0]) for row in known))}")
+        settle(self.connection, [path for own in used if isinstance(own, File) for path in own.paths], self.threads)
         databases = sorted({source.path for source in used if isinstance(source, Attached)})
         aliases = {path: f"source_{place}" for place, path in enumerate(databases)}
         for path, alias in aliases.items():
@@ -65,10 +79,13 @@ class Loader:
                 f"{path} is not a DuckDB file that can be read; it may be damaged, or open for writing elsewhere"
             )
             self._try(f"ATTACH {text(path)} AS {alias} (READ_ONLY)", complaint)
+        self.read(sources, aliases)
+        lock(self.connection)
+
+    def read(self, sources: Mapping[str, Source], aliases: Mapping[str, str] = MappingProxyType({})) -> None:
+        """The tables alone; `aliases` are the names of database files that are attached."""
         for label, table in self.tables.items():
             self._table(table, sources[label], aliases)
-        for statement in _AFTER:
-            run(self.connection, statement)
 
     def _table(self, table: Table, source: Source, aliases: Mapping[str, str]) -> None:
         match source:

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Final, final
 
-from confide.engine.database import Database
+from confide.engine.commons import open_shared
+from confide.engine.database import Database, open_alone
 from confide.engine.evaluating import Evaluation
 from confide.engine.failure import unless_failed
 from confide.engine.protocol import Exact
-from confide.engine.source import prepare, version_of
+from confide.engine.source import Frame, prepare, version_of
 from confide.engine.sql import SummaryWriter
 from confide.policy import Policy, Table
 from confide.query.tree import Summary
@@ -37,7 +38,9 @@ class PublicTables:
                 f"{', '.join(beyond)}: what a policy says of a private table is where the private rows are"
             )
         read = {name: table for name, table in tables.items() if name not in unread}
-        self._database = Database(read, prepare(policy, tables, frames))
+        sources = prepare(policy, tables, frames)
+        framed = all(isinstance(sources[name], Frame) for name in read)
+        self._database = Database(read, sources, open_shared if framed else open_alone)
         self.version = version_of(self._database.stamps)
         """Names what the tables hold."""
         self.columns = {

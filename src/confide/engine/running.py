@@ -1,15 +1,19 @@
 """Running a statement so that Ctrl-C and a time limit end it at once."""
 
+import atexit
+import os
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import duckdb
 from numpy.typing import NDArray
 
 from confide.engine.workers import dismissed, hired
+from confide.host.fork import leave_open
 
 Rows = list[tuple[Any, ...]]
 Columns = dict[str, NDArray[Any]]
@@ -31,6 +35,14 @@ def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
             batches.close()
 
 
+class Connection(Protocol):
+    """What cursors come from; statements that run at the same time have one each."""
+
+    def cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    def close(self) -> None: ...
+
+
 class TimeLimitError(Exception):
     """The statement took longer than it may."""
 
@@ -40,7 +52,7 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: fl
     return _run(connection, lambda: connection.execute(statement).fetchall(), limit_seconds)
 
 
-def run_columns(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None) -> Columns:
+def run_columns(connection: Connection, statement: str, limit_seconds: float | None = None) -> Columns:
     """The columns of one statement as arrays, on a cursor of its own: for results too long for rows of Python."""
     cursor = connection.cursor()
     try:
@@ -89,7 +101,7 @@ def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], lim
     return results[0]
 
 
-def run_apart(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None) -> Rows:
+def run_apart(connection: Connection, statement: str, limit_seconds: float | None = None) -> Rows:
     """The same on a cursor of its own, so that threads do not share results."""
     cursor = connection.cursor()
     try:
@@ -98,9 +110,7 @@ def run_apart(connection: duckdb.DuckDBPyConnection, statement: str, limit_secon
         cursor.close()
 
 
-def run_batches(
-    connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None
-) -> Iterator[Rows]:
+def run_batches(connection: Connection, statement: str, limit_seconds: float | None = None) -> Iterator[Rows]:
     """The rows of one statement on a cursor of its own, `BATCH` at a time."""
     cursor = connection.cursor()
     try:
@@ -119,3 +129,17 @@ def _stop(connection: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
             done.wait(_PATIENCE)
         except KeyboardInterrupt:  # a second one, from a hurried hand: it is stopping already
             continue
+
+
+def leave_to_parent(connection: Connection) -> None:
+    """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
+    leave_open(connection)
+    atexit.register(_end_quietly)
+
+
+def _end_quietly() -> None:
+    """A child that ends as an interpreter does would have the library list, on standard error, what was left open."""
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
