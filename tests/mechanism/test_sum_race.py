@@ -6,7 +6,7 @@ import pytest
 from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
 from confide.mechanism.statistic import Expectation, Setting
-from confide.mechanism.sum_race import Race
+from confide.mechanism.sum_race import RacedSum
 from confide.mechanism.summation import Summed
 from confide.mechanism.tally import Tally, bucketed
 from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, tallied
@@ -16,7 +16,7 @@ HEAVY = Tally(np.array([1, 2, 3, 10, 100, 5000]), np.array([4000, 3000, 2000, 50
 
 @pytest.mark.parametrize(("largest", "top"), [(1, 2), (2, 2), (3, 4), (1000, 1024), (1024, 1024), (1025, 2048)])
 def test_the_largest_truncation_drops_nothing(largest, top):
-    race = Race(Setting((0, largest), Fraction(1), 0.9, "add-remove"))
+    race = RacedSum(Setting((0, largest), Fraction(1), 0.9, "add-remove"))
     assert race.edges(False)[-1] == top
     assert race.edges(False)[0] == 2
 
@@ -24,7 +24,7 @@ def test_the_largest_truncation_drops_nothing(largest, top):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_row_changes_the_sum_up_to_an_edge_by_at_most_the_edge(relation):
     """By brute force. Of the two signs together, twice that under replace-one and once under add-remove."""
-    race = Race(Setting((-5, 5), Fraction(1), 0.9, relation))
+    race = RacedSum(Setting((-5, 5), Fraction(1), 0.9, relation))
     edges, values = race.edges(False), range(-5, 6)
     sums = {
         data: np.cumsum(bucketed(tallied(data), edges).sums, axis=1)
@@ -36,15 +36,9 @@ def test_a_row_changes_the_sum_up_to_an_edge_by_at_most_the_edge(relation):
         changes = np.abs(sums[one] - sums[two]) / np.array(edges)
         assert changes.max() <= 1
         assert changes.max(axis=1).sum() <= parts
-    assert race._part_epsilon(Fraction(1), 2) == Fraction(1, parts)
-
-
-def test_the_levels_share_the_cost():
-    race = Race(Setting((0, 1000), Fraction(1), 0.9, "add-remove"))
-    levels = race._levels(race.edges(False), Fraction(1))
-    assert sum(level.loss.epsilon for level in levels) == 1
-    assert levels[-1].loss.epsilon == Fraction(1, 2)
-    assert race._levels((2,), Fraction(1))[0].loss.epsilon == 1
+    lanes = race._lanes(Fraction(1), 0.1, False)
+    assert lanes.sensitivities == edges
+    assert lanes.epsilon == Fraction(1, parts)
 
 
 @pytest.mark.parametrize("domain", [(0, 10**6), (-(10**6), 10**6), (-(10**6), 0)])
@@ -52,7 +46,7 @@ def test_the_levels_share_the_cost():
 def test_the_estimate_is_rarely_above_the_sum(domain, relation):
     setting = Setting(domain, Fraction(1), 0.9, relation)
     tally = HEAVY.mirrored() if domain[1] == 0 else HEAVY
-    plan, source = Summed(setting, "total", Race(setting)), TestRandomness(2)
+    plan, source = Summed(setting, "total", RacedSum(setting)), TestRandomness(2)
     results = [plan.measure(tally, source) for _ in range(100)]
     truth = tally.total()
     assert np.mean([truth in result.interval for result in results]) >= 0.9
@@ -62,18 +56,11 @@ def test_the_estimate_is_rarely_above_the_sum(domain, relation):
     assert all(result.estimate in result.interval for result in results)
 
 
-def test_one_summary_by_buckets_is_enough():
-    setting = Setting((0, 10**6), Fraction(1), 0.9, "add-remove")
-    race = Race(setting)
-    span = race.from_buckets(bucketed(HEAVY, race.edges(False)), 0, Fraction(1), 0.1, False, TestRandomness(1))
-    assert span == race.span(HEAVY, Fraction(1), 0.1, False, TestRandomness(1))
-
-
 def test_a_thin_tail_costs_less_than_the_domain():
     setting = Setting((0, 2**24), Fraction(1), 0.9, "add-remove")
-    plan, source = Summed(setting, "total", Race(setting), Expectation(None, 5000)), TestRandomness(2)
+    plan, source = Summed(setting, "total", RacedSum(setting), Expectation(None, 5000)), TestRandomness(2)
     errors = [HEAVY.total() - plan.measure(HEAVY, source).estimate for _ in range(20)]
     assert max(errors) <= HEAVY.total() < 2**24
     assert plan.forecast.half_width > 2**24
     with pytest.raises(ParameterError, match="svt"):
-        Race(Setting(None, Fraction(1), 0.9, "add-remove"))
+        RacedSum(Setting(None, Fraction(1), 0.9, "add-remove"))

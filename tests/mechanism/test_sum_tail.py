@@ -50,13 +50,6 @@ def test_the_lower_end_does_not_pay_for_the_domain(domain, relation):
         assert np.median([result.interval.high - truth for result in results]) > 10**9
 
 
-def test_one_summary_by_buckets_is_enough():
-    setting = Setting((0, 10**6), Fraction(1), 0.9, "add-remove")
-    tail = Tail(setting)
-    span = tail.from_buckets(bucketed(HEAVY, tail.edges(False)), 0, Fraction(1), 0.1, False, TestRandomness(1))
-    assert span == tail.span(HEAVY, Fraction(1), 0.1, False, TestRandomness(1))
-
-
 def test_the_plan_is_known_before_it_runs():
     setting = Setting((0, 10**9), Fraction(1), 0.9, "add-remove")
     plan = Summed(setting, "total", Tail(setting), Expectation(None, 5000))

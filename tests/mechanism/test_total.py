@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
 from confide.mechanism.statistic import Expectation
-from confide.mechanism.tally import Tally, bucketed
+from confide.mechanism.tally import Tally
 from confide.mechanism.total import SUMMERS, mean_intervals, mean_plan, total_intervals, total_plan
 
 
@@ -87,21 +87,6 @@ def test_many_rows_per_unit_widen_the_interval_as_often():
         )
         assert ten.forecast.half_width == pytest.approx(10 * one.forecast.half_width, rel=0.02)
         assert ten.loss == one.loss
-
-
-@pytest.mark.parametrize("name", ["r2t", "tail"])
-@pytest.mark.parametrize("make", [total_plan, mean_plan])
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_buckets_are_as_good_as_a_tally(make, name, neighbours):
-    tally = Tally(np.array([-3, 5, 700, 99_000]), np.array([400, 900, 70, 2]))
-    for domain in ((-(10**5), 10**5), (-50, 10**6)):
-        plan = make(domain, Fraction(1), 0.9, neighbours, mechanism=name)
-        shifted = Tally(tally.values - plan.bucket_centre, tally.counts)
-        buckets = bucketed(shifted, plan.edges)
-        assert plan.measure_buckets(buckets, TestRandomness(3)) == plan.measure(tally, TestRandomness(3))
-    with pytest.raises(ValueError, match="buckets"):
-        plan.measure_buckets(bucketed(shifted, (1, 2)), TestRandomness(1))
-    assert mean_plan((0, 9), Fraction(1), 0.9, neighbours, mechanism="svt").edges is None
 
 
 def test_the_base_of_the_radii_is_a_choice():

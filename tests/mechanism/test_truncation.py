@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.mechanism import TestRandomness, truncation
+from confide.mechanism import Additive, TestRandomness
 from confide.mechanism.packing import Packing
 from confide.mechanism.truncation import Levels, Race, Truncation, clipped_totals
 from tests.conformance.audit import audit
@@ -147,15 +147,15 @@ def test_a_larger_contribution_is_expected_to_be_wider():
 def test_all_that_is_drawn_costs_epsilon_together(kind, owners, monkeypatch):
     spent = []
 
-    def noised(mechanism, total, randomness):
-        spent.append(mechanism.loss.epsilon)
-        return total
+    def noised(noise, exact, randomness):
+        spent.append(noise.loss.epsilon)
+        return exact
 
     def enough(levels, totals, epsilon, randomness):
         spent.append(epsilon)
         return 1
 
-    monkeypatch.setattr(truncation, "_noised", noised)
+    monkeypatch.setattr(Additive, "noised", noised)
     monkeypatch.setattr(Levels, "enough", enough)
     levels = Levels(1000, owners)
     kind(levels, Fraction(2), 0.05).measure([10] * len(levels.edges), TestRandomness(1))

@@ -11,7 +11,9 @@ import pytest
 import confide
 from confide.errors import PolicyError, QueryError
 from confide.mechanism import TestRandomness
-from confide.mechanism.summation import shifted
+from confide.mechanism.sum_race import RacedSum
+from confide.mechanism.sum_tail import Tail
+from confide.mechanism.summation import centre_of, shifted
 from confide.mechanism.tally import Tally, bucketed
 from confide.mechanism.total import mean_plan, total_plan
 from confide.policy import load
@@ -166,14 +168,14 @@ def cells_of(values: list[int], grid: FloatingGrid) -> Tally:
 def test_buckets_of_cells_are_those_of_values(domain: tuple[int, int], mechanism: str) -> None:
     random = np.random.default_rng(3)
     values = np.clip(random.lognormal(9, 4, 500) * random.choice([-1, 1], 500), *domain).astype(int).tolist()
-    for plan in (
-        total_plan(domain, Fraction(1), 0.95, "add-remove", mechanism=mechanism),
-        mean_plan(domain, Fraction(1), 0.95, "add-remove", mechanism=mechanism),
-    ):
-        grid = floating_grid(*domain, plan.bucket_centre, 400)
+    for make, centred in ((total_plan, False), (mean_plan, True)):
+        plan = make(domain, Fraction(1), 0.95, "add-remove", mechanism=mechanism)
+        assert isinstance(plan.summer, RacedSum | Tail)
+        centre, edges = centre_of(domain, centred), plan.summer.edges(centred)
+        grid = floating_grid(*domain, centre, 400)
         assert grid is not None
-        found = bucketed(shifted(cells_of(values, grid), plan.bucket_centre), plan.edges)
-        wanted = bucketed(shifted(Tally.of(values), plan.bucket_centre), plan.edges)
+        found = bucketed(shifted(cells_of(values, grid), centre), edges)
+        wanted = bucketed(shifted(Tally.of(values), centre), edges)
         assert (found.counts == wanted.counts).all()
         assert (found.sums == wanted.sums).all()
         assert plan.measure(cells_of(values, grid), TestRandomness(2)) == plan.measure(

@@ -22,7 +22,7 @@ from confide.mechanism.quantile_svt import walked_end
 from confide.mechanism.smooth import Smooth, rounded_cauchy
 from confide.mechanism.sparse_vector import SparseVector
 from confide.mechanism.statistic import Setting
-from confide.mechanism.sum_race import Race
+from confide.mechanism.sum_race import RacedSum
 from confide.mechanism.sum_tail import Tail
 from confide.mechanism.tally import Tally, bucketed
 from confide.mechanism.total import SUMMERS, mean_plan, total_plan
@@ -270,8 +270,8 @@ def _levels(summer, data, runs, source, share=1):
     buckets = bucketed(tallied(data), edges)
     columns = []
     for sign in summer._signs(False):
-        if isinstance(summer, Race):
-            parts, levels = np.cumsum(buckets.sums[sign]), summer._levels(edges, summer._part_epsilon(EPSILON, 2))
+        if isinstance(summer, RacedSum):
+            parts, levels = buckets.sums_upto(sign), summer._lanes(EPSILON, 0.1, False).noises
         else:
             parts, levels = buckets.sums[sign], summer._levels(np.array(edges), EPSILON * share)
         for level, exact in zip(levels, parts, strict=True):
@@ -283,7 +283,7 @@ SUM_PAIRS = {"add-remove": ((9, 9, -9), (9, -9)), "replace-one": ((9, 9), (9, -9
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("make", [Race, Tail])
+@pytest.mark.parametrize("make", [RacedSum, Tail])
 def test_bucket_sums(make, relation):
     summer = make(Setting((-9, 9), EPSILON, 0.9, relation))
     samples = [_levels(summer, data, ORDINARY // 2, TestRandomness(n)) for n, data in enumerate(SUM_PAIRS[relation])]

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from confide.errors import ParameterError
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.mechanism.limits import LARGEST_SCALE, keep_scale
@@ -26,6 +28,10 @@ class Additive:
     def measure(self, exact: AnyIntegers, randomness: Randomness) -> Measurement:
         noise = draw(self.law, exact.shape, randomness)
         return Measurement(added(exact, noise), self.law)
+
+    def noised(self, exact: int, randomness: Randomness) -> int:
+        """One integer, of any size."""
+        return int(self.measure(np.array([exact], dtype=object), randomness).values[0])
 
 
 def laplace(sensitivity: int, epsilon: Fraction) -> Additive:

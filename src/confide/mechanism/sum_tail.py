@@ -11,7 +11,7 @@ from confide.mechanism.interval import Assumes
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.summation import Span, centre_of, shifted
-from confide.mechanism.tally import Buckets, Tally, bucketed, geometric_edges
+from confide.mechanism.tally import Tally, bucketed, geometric_edges, signs_between
 
 BASE: Final = 4
 
@@ -60,22 +60,14 @@ class Tail:
         return (expectation.spread if expectation.spread is not None else high - low) / 2
 
     def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
-        centre = centre_of(self.setting.ends, centred)
-        return self.from_buckets(
-            bucketed(shifted(tally, centre), self.edges(centred)), centre, epsilon, miss, centred, randomness
-        )
-
-    def from_buckets(
-        self, buckets: Buckets, centre: int, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness
-    ) -> Span:
-        """From one summary by buckets about the centre, whose edges are `edges`."""
-        signs = self._signs(centred)
+        centre, signs = centre_of(self.setting.ends, centred), self._signs(centred)
+        buckets = bucketed(shifted(tally, centre), self.edges(centred))
         levels = self._levels(np.array(buckets.edges), epsilon)
         margins = self._margins(levels, miss, len(signs))
         estimate = low = high = 0
         for sign in signs:
             for level, margin, exact in zip(levels, margins, buckets.sums[sign], strict=True):
-                noised = int(level.measure(np.array([exact], dtype=object), randomness).values[0])
+                noised = level.noised(exact, randomness)
                 below, above = max(0, noised - margin), max(0, noised + margin)
                 seen = noised if below else 0  # a bucket that cannot be told from an empty one counts as empty
                 estimate += seen if sign else -seen
@@ -95,6 +87,6 @@ class Tail:
             for level, weight in zip(levels, weights, strict=True)
         ]
 
-    def _signs(self, centred: bool) -> list[int]:
+    def _signs(self, centred: bool) -> tuple[int, ...]:
         centre, (low, high) = centre_of(self.setting.ends, centred), self.setting.ends
-        return [sign for sign, possible in enumerate((low < centre, high > centre)) if possible] or [1]
+        return signs_between(low - centre, high - centre)

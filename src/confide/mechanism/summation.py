@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from confide.mechanism.measurement import Measurement
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.ratio import ratio_estimates, ratio_intervals
 from confide.mechanism.statistic import NOTHING_EXPECTED, TYPICAL_ROWS, Estimated, Expectation, Forecast, Setting
-from confide.mechanism.tally import Buckets, Domain, Tally
+from confide.mechanism.tally import Domain, Tally
 from confide.privacy.conversion import rho_of_pure
 from confide.privacy.loss import ZCDP, PureDP
 
@@ -65,17 +65,6 @@ class Summer(Protocol):
         """How far from its centre the mean may be expected: so much of the error of the count goes into a mean."""
 
     def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span: ...
-
-
-@runtime_checkable
-class BucketSummer(Summer, Protocol):
-    """One that sums from counts and sums by bucket, so one GROUP BY over few keys is enough."""
-
-    def edges(self, centred: bool) -> tuple[int, ...]: ...
-
-    def from_buckets(
-        self, buckets: Buckets, centre: int, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness
-    ) -> Span: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +132,6 @@ class Summed:
             return self._nothing()
         span = self.summer.span(clipped, self._sum_epsilon, self._sum_miss, self._centred, randomness)
         return self._finished(span, clipped.rows, randomness)
-
-    @property
-    def edges(self) -> tuple[int, ...] | None:
-        """For a summer that needs no more than buckets: their edges, for magnitudes about `bucket_centre`."""
-        return self.summer.edges(self._centred) if isinstance(self.summer, BucketSummer) else None
-
-    @property
-    def bucket_centre(self) -> int:
-        return centre_of(self.setting.ends, self._centred)
-
-    def measure_buckets(self, buckets: Buckets, randomness: Randomness) -> Estimated:
-        """As `measure`, from values cut to the domain and summed by bucket, with these `edges`."""
-        if not isinstance(self.summer, BucketSummer) or buckets.edges != self.edges:
-            raise ValueError("these are not the buckets of this plan")
-        if self._pointless(buckets.rows):
-            return self._nothing()
-        span = self.summer.from_buckets(
-            buckets, self.bucket_centre, self._sum_epsilon, self._sum_miss, self._centred, randomness
-        )
-        return self._finished(span, buckets.rows, randomness)
 
     def _pointless(self, rows: int) -> bool:
         """Whether it is known without looking that a mean can only be reported as the domain."""

@@ -139,6 +139,15 @@ class Buckets:
     def rows(self) -> int:
         return int(self.counts.sum())
 
+    def sums_upto(self, sign: int) -> list[int]:
+        """For each edge the sum of all magnitudes up to it, of one sign."""
+        return [int(total) for total in np.cumsum(self.sums[sign].astype(object))]
+
+
+def signs_between(low: int, high: int) -> tuple[int, ...]:
+    """Which rows of `Buckets` values in [low, high] can be in; zeros alone are in the second."""
+    return tuple(sign for sign, possible in enumerate((low < 0, high > 0)) if possible) or (1,)
+
 
 def bucketed(tally: Tally, edges: tuple[int, ...]) -> Buckets:
     """The buckets of a tally; magnitudes beyond the last edge are cut down to it."""

@@ -9,7 +9,7 @@ from confide.mechanism.interval import Ends, Intervals
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, choose, measured
 from confide.mechanism.sum_laplace import FINE, DeclaredRange, FoundRange
-from confide.mechanism.sum_race import Race
+from confide.mechanism.sum_race import RacedSum
 from confide.mechanism.sum_tail import Tail
 from confide.mechanism.summation import Statistic, Summed, Summer
 from confide.mechanism.tally import Domain, Neighbours, Tally
@@ -17,7 +17,7 @@ from confide.mechanism.tally import Domain, Neighbours, Tally
 SUMMERS: Final[dict[str, Callable[[Setting, float], Summer]]] = {
     "laplace": lambda setting, _: DeclaredRange(setting),
     "svt": FoundRange,
-    "r2t": lambda setting, _: Race(setting),
+    "r2t": lambda setting, _: RacedSum(setting),
     "tail": lambda setting, _: Tail(setting),
 }
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.interval import Assumes
-from confide.mechanism.law import DiscreteLaplace, NoNoise
+from confide.mechanism.race import Lanes
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.sharing import PAIR, sensitivity, slack
 from confide.mechanism.sparse_vector import SparseVector, Stream
@@ -26,7 +26,6 @@ from confide.privacy.loss import PureDP
 LATE: Final = 0.02  # how often the walk goes a level too far, which costs width only
 BASE: Final = 2.0
 RACED: Final = 2  # every second level takes part in a race: fewer get more of ε each
-FIRST_HEAT: Final = Fraction(1, 2)  # of a race's ε
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +167,8 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Releases F at many levels with noise, and with less at a learnt one; the best lower bound of all of them, and an
-    upper one from the last (R2T, with a final heat).
+    """Releases F at many levels with noise, and with less at a learnt one, in the last of the `Lanes`: the best lower
+    bound of all of them, and an upper one from the last (R2T, with a final heat).
 
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ¼ε (½ε from three owners on) for the sparse
     vector that learns the level, half of the rest for all levels together, and half for the learnt one.
@@ -185,7 +184,7 @@ class Race:
     assumes: ClassVar[Assumes] = "density"
 
     def __post_init__(self) -> None:
-        self._law(len(self.levels.edges) - 1, FIRST_HEAT / len(self.raced))
+        _ = self._lanes(len(self.levels.edges) - 1).noises
         if self.levels.learnt:
             self.levels.walk(self.epsilon * (1 - self.levels.race_share))
 
@@ -206,28 +205,18 @@ class Race:
         """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
         guide = totals if learnt_by is None else learnt_by
         learnt = self.levels.enough(guide, self.epsilon * (1 - self.levels.race_share), randomness)
-        laws = [(place, self._law(place, FIRST_HEAT / len(self.raced))) for place in self.raced]
-        laws.append((learnt, self._final(learnt)))
-        noised = [_noised(law, totals[place], randomness) for place, law in laws]
-        bounds = [value - law.law.upper(self._each) for value, (_, law) in zip(noised, laws, strict=True)]
-        low = max(0, *bounds)
-        high = max(low, noised[-1] + self._final(learnt).law.upper(1 - Fraction(self.miss / 4)))
-        return Bounded(min(max(noised[-1], low), high), low, high, self.levels.edges[learnt])
+        low, last, high = self._lanes(learnt).run([totals[place] for place in (*self.raced, learnt)], randomness)
+        return Bounded(min(max(last, low), high), low, high, self.levels.edges[learnt])
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""
-        law = self._final(self.levels.holding(2 * largest)).law
-        return (law.upper(self._each) + law.upper(1 - Fraction(self.miss / 4))) / 2
+        lanes = self._lanes(self.levels.holding(2 * largest))
+        return (lanes.penalties[-1] + lanes.margin) / 2
 
-    @property
-    def _each(self) -> Fraction:
-        return 1 - Fraction(self.miss / (2 * (len(self.raced) + 1)))
-
-    def _final(self, place: int) -> Additive:
-        return self._law(place, 1 - FIRST_HEAT)
-
-    def _law(self, place: int, share: Fraction) -> Additive:
-        return laplace(self.levels.sensitivity(place), self.epsilon * self.levels.race_share * share)
+    def _lanes(self, learnt: int) -> Lanes:
+        """The walk has the last quarter of the miss rate."""
+        changes = tuple(self.levels.sensitivity(place) for place in (*self.raced, learnt))
+        return Lanes(changes, self.epsilon * self.levels.race_share, self.miss / 2, self.miss / 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +252,7 @@ class Truncation:
         """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
         level = self.learn(totals if learnt_by is None else learnt_by, randomness)
         law = self.noise(level)
-        noised = _noised(law, totals[level], randomness)
+        noised = law.noised(totals[level], randomness)
         low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
         high = max(low, noised + law.law.upper(1 - self._above))
         return Bounded(min(max(noised, low), high), low, high, self.levels.edges[level])
@@ -292,9 +281,3 @@ def clipped_totals(contributions: Sequence[int], counts: Sequence[int], edges: S
     values = np.asarray(contributions, dtype=object)
     numbers = np.asarray(counts, dtype=object)
     return [int((np.minimum(values, edge) * numbers).sum()) if len(values) else 0 for edge in edges]
-
-
-def _noised(mechanism: Additive, total: int, randomness: Randomness) -> int:
-    law = mechanism.law
-    assert isinstance(law, DiscreteLaplace | NoNoise)
-    return int(mechanism.measure(np.array([total], dtype=object), randomness).values[0])

@@ -10,7 +10,8 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.mechanism import DiscreteLaplace, Randomness, draw
 from confide.mechanism.law import Floats
-from confide.mechanism.tally import Buckets
+from confide.mechanism.race import best, powers_of_two
+from confide.mechanism.tally import Buckets, signs_between
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law
 from confide.trust.facts import Facts, Prefer
@@ -29,8 +30,9 @@ class Raced:
 
     Neighbours: add-remove, `rows` rows per unit; a row changes the sum of the values up to 2^j by at most 2^j, so by 1
     in parts of 2^j, and has one sign, so the parts of both signs get all of ε each. Loss: ε-DP, L Laplace mechanisms at
-    ε/L (Dong et al. 2022).
-    Deciders, equations 11 and 12, with L = ⌈log₂ GS⌉ rounded up. It underestimates, so it says no where it is unsure.
+    ε/L (Dong et al. 2022; see `mechanism.race`).
+    Deciders, equations 11 and 12, with L = ⌈log₂ GS⌉ rounded up, and with their penalty, ln(L/β) scales. It
+    underestimates, so it says no where it is unsure.
     """
 
     target: Target
@@ -48,8 +50,7 @@ class Raced:
         low, high = facts.bounded(cls.name)
         if prefer == "cautious":
             raise ParameterError("r2t has no bound on a wrong yes; for prefer='cautious' use optimal, laplace or clip")
-        signs = tuple(sign for sign, possible in enumerate((low < 0, high > 0)) if possible)
-        return cls(target, powers_of_two(max(abs(low), abs(high))), signs or (1,), facts.rows, epsilon)
+        return cls(target, powers_of_two(max(abs(low), abs(high))), signs_between(low, high), facts.rows, epsilon)
 
     @property
     def loss(self) -> PureDP:
@@ -79,11 +80,10 @@ class Raced:
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
         assert isinstance(seen, Buckets)
         estimate = np.zeros(count, dtype=object)
-        noises = draw(self.law, (len(self.signs), len(self.edges), count), randomness)
+        noises = draw(self.law, (len(self.signs), len(self.edges), count), randomness).astype(object)
         for sign, noise in zip(self.signs, noises, strict=True):
-            raced = np.zeros(count, dtype=object)
-            for lowered, edge, own in zip(self._lowered(seen, sign), self.edges, noise, strict=True):
-                raced = np.maximum(raced, (own.astype(object) + lowered) * edge)
+            lanes = zip(self._lowered(seen, sign), self.edges, noise, strict=True)
+            raced = best((own + lowered) * edge for lowered, edge, own in lanes)
             estimate = estimate + raced if sign else estimate - raced
         first, last = self._ends
         bits: Bits = np.asarray((estimate >= first) & (estimate <= last), dtype=bool)
@@ -98,8 +98,8 @@ class Raced:
     def _lowered(self, seen: Buckets, sign: int) -> list[int]:
         """The truncated sums in parts of their truncations, rounded down, and lowered by what noise rarely exceeds."""
         penalty = math.ceil(float(self.law.scale) * math.log(len(self.edges) / MISS))
-        sums = np.cumsum(seen.sums[sign].astype(object))
-        return [RESOLUTION * int(total) // edge - penalty for total, edge in zip(sums, self.edges, strict=True)]
+        sums = zip(seen.sums_upto(sign), self.edges, strict=True)
+        return [RESOLUTION * total // edge - penalty for total, edge in sums]
 
     def _upto(self, seen: Buckets, most: Floats, sign: int) -> Floats:
         """P(estimate <= most), in parts of one, for the part of one sign: every lowered sum is, and 0 is."""
@@ -120,8 +120,3 @@ class Raced:
             short = self._upto(seen, middle, 0) < shares
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         return high
-
-
-def powers_of_two(largest: int) -> tuple[int, ...]:
-    """2, 4, 8, ... up to the first that is not below the largest value: rounding down would drop that for good."""
-    return tuple(2**step for step in range(1, max(1, (largest - 1).bit_length()) + 1))

@@ -9,11 +9,12 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.mechanism import DiscreteLaplace, Randomness, draw
 from confide.mechanism.law import Floats
+from confide.mechanism.race import powers_of_two
 from confide.mechanism.tally import Buckets
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law, midpoints
 from confide.trust.facts import Facts, Prefer
-from confide.trust.race import RESOLUTION, powers_of_two
+from confide.trust.race import RESOLUTION
 from confide.trust.reading import Powers, Reading, Seen
 from confide.trust.target import Target
 
@@ -110,7 +111,7 @@ class Sparse:
         """Counts up to each truncation, and the margins of the truncated sums, in parts of one, rounded down."""
         assert isinstance(seen, Buckets)
         counts = [int(part) for part in np.cumsum(seen.counts[1].astype(object))]
-        sums = [int(part) for part in np.cumsum(seen.sums[1].astype(object))]
+        sums = seen.sums_upto(1)
         above, under = (
             [_floor(RESOLUTION * (total - end) / edge) for total, edge in zip(sums, self.edges, strict=True)]
             for end in (self.target.high, self.target.low + 1)
