@@ -166,7 +166,7 @@ def _tell(name: str, kind: str, levels: Levels, exact: int, results: list) -> No
 def _by_node(name: str, packing: Packing, levels: Levels) -> None:
     found, slowest, worked = {}, 0.0, 0.0
     begun = time.perf_counter()
-    packing.within(levels.largest)  # what is done once for all levels is not part of any
+    packing.totals((levels.largest,))  # what is done once for all levels is not part of any
     prepared = time.perf_counter()
     before = prepared, time.process_time()
     for level, total in packing.each(levels.edges):

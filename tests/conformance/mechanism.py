@@ -4,17 +4,31 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError
 from decimal import Decimal, localcontext
+from typing import Protocol
 
 import numpy as np
 from scipy.stats import binom, chi2
 
-from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Mechanism, NoNoise, Randomness, TestRandomness
-from confide.privacy.loss import ZCDP, ApproxDP, PureDP
+from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Measurement, NoNoise, Randomness, TestRandomness
+from confide.mechanism.measurement import AnyIntegers
+from confide.privacy.loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from tests.conformance.audit import ORDERS, audit
 from tests.conformance.exact_law import probability, tails, weight
 
 CONFIDENCES = (0.5, 0.8, 0.95, 0.99)
 Exact = Sequence[int]
+
+
+class Mechanism(Protocol):
+    """States what it costs before it runs; turns exact integers into a measurement."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def loss(self) -> PrivacyLoss: ...
+
+    def measure(self, exact: AnyIntegers, randomness: Randomness) -> Measurement: ...
 
 
 def check_mechanism(

@@ -12,7 +12,6 @@ from confide.mechanism import (
     DiscreteLaplace,
     KernelRandomness,
     Measurement,
-    Mechanism,
     TestRandomness,
     exact,
     gaussian,
@@ -23,7 +22,7 @@ from confide.mechanism.handful import _laplace as handful_laplace
 from confide.mechanism.sampler import FEW
 from confide.privacy.loss import ZCDP, ApproxDP, PureDP
 from tests.conformance.audit import audit, clopper_pearson, excess
-from tests.conformance.mechanism import check_loss_exactly, check_mechanism
+from tests.conformance.mechanism import Mechanism, check_loss_exactly, check_mechanism
 from tests.conformance.mutants import ONE_NUMBER, TWO_NUMBERS
 
 ONE = [((0,), (1,)), ((7,), (6,))]

@@ -32,7 +32,7 @@ BOUNDS = {
     "mechanism/ratio.py": (1, "doubles"),
     "mechanism/residual.py": (3, "doubles, and places"),
     "mechanism/sparse_vector.py": (6, "lengths of a stream over fewer than 2^63 values, and places"),
-    "mechanism/tally.py": (12, "rows; a weighted sum is in 64 bits only where largest × rows is below 2^62"),
+    "mechanism/tally.py": (11, "rows; a weighted sum is in 64 bits only where largest × rows is below 2^62"),
     "mechanism/truncation.py": (1, "Python's integers"),
     "trust/clip.py": (3, "doubles; rows of public data"),
     "trust/median.py": (3, "doubles"),

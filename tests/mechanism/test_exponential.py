@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from confide.mechanism import KernelRandomness, TestRandomness, exponential
 from confide.mechanism.exponential import MARGIN, Exponential, _proposal, scaled_coin
-from confide.privacy.loss import ZCDP, PureDP
+from confide.privacy.loss import PureDP
 from tests.mechanism.fitting import fits
 from tests.mechanism.scripted import Scripted
 from tests.mechanism.segments import BITS, drawn_weight, threshold
@@ -162,10 +162,9 @@ def test_nothing_to_select_from_is_refused():
         Exponential(Fraction(1), 2).select(np.array([1]), np.array([0]), KernelRandomness())
 
 
-def test_the_loss_is_stated_both_ways():
+def test_the_loss_is_stated():
     mechanism = Exponential(Fraction(1, 2), 2)
     assert mechanism.loss == PureDP(Fraction(1, 2))
-    assert mechanism.zcdp == ZCDP(Fraction(1, 32))
     assert mechanism.rate == Fraction(1, 4)
 
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.errors import ParameterError
-from confide.mechanism import Interval, TestRandomness
-from confide.mechanism.quantile import MAKERS, difference, quantile_intervals, quantile_plan
-from confide.mechanism.statistic import Estimated, Expectation
+from confide.mechanism import TestRandomness
+from confide.mechanism.quantile import MAKERS, quantile_plan
+from confide.mechanism.statistic import Expectation
 from confide.mechanism.tally import REACH, Tally
 
 RELATIONS = ("add-remove", "replace-one")
@@ -25,35 +25,24 @@ RELATIONS = ("add-remove", "replace-one")
 )
 def test_every_mechanism_on_any_data(values, q, name, neighbours, epsilon, rows):
     """Values outside the domain are moved into it; the estimate is an integer in its interval."""
-    tallies = [Tally.of(values), Tally.of([])]
-    estimates, intervals, used = quantile_intervals(
-        tallies, q, (-10, 20), epsilon, 0.9, neighbours, rows, name, randomness=TestRandomness(1)
-    )
-    assert used == name
-    assert estimates.dtype == np.int64
-    assert (intervals.low >= -10).all()
-    assert (intervals.high <= 20).all()
-    assert intervals.contains(estimates).all()
-    assert intervals.assumes == "always"
-    assert intervals.confidence == 0.9
+    plan = quantile_plan(q, (-10, 20), epsilon, 0.9, neighbours, rows, name)
+    assert plan.name == name
+    for found in plan.measure_each([Tally.of(values), Tally.of([])], TestRandomness(1)):
+        assert isinstance(found.estimate, int)
+        assert found.estimate in found.interval
+        assert -10 <= found.interval.low <= found.interval.high <= 20
+        assert found.interval.assumes == "always"
+        assert found.interval.confidence == 0.9
 
 
 @pytest.mark.parametrize("name", sorted(MAKERS))
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_a_large_epsilon_gives_the_quantile_itself(name, neighbours):
     values = np.random.default_rng(1).integers(0, 1000, 2001)
-    estimates, intervals, _ = quantile_intervals(
-        [Tally.of(values)],
-        0.5,
-        (0, 1000),
-        Fraction(1000),
-        0.9,
-        neighbours,
-        mechanism=name,
-        randomness=TestRandomness(1),
-    )
-    assert abs(estimates[0] - np.median(values)) <= 2
-    assert intervals.high[0] - intervals.low[0] <= 10
+    plan = quantile_plan(0.5, (0, 1000), Fraction(1000), 0.9, neighbours, mechanism=name)
+    found = plan.measure(Tally.of(values), TestRandomness(1))
+    assert abs(found.estimate - np.median(values)) <= 2
+    assert found.interval.high - found.interval.low <= 10
 
 
 def test_auto_goes_by_public_facts():
@@ -97,11 +86,8 @@ def test_unbounded_columns_name_what_works():
     for name in ("pair", "em", "smooth"):
         with pytest.raises(ParameterError, match="svt"):
             quantile_plan(0.5, None, Fraction(1), 0.9, "add-remove", mechanism=name)
-    estimates, intervals, _ = quantile_intervals(
-        [Tally.of([])], 0.5, None, Fraction(1), 0.99, "add-remove", randomness=TestRandomness(1)
-    )
-    assert (intervals.low[0], intervals.high[0]) == (-REACH, REACH)
-    assert len(estimates) == 1
+    found = quantile_plan(0.5, None, Fraction(1), 0.99, "add-remove").measure(Tally.of([]), TestRandomness(1))
+    assert (found.interval.low, found.interval.high) == (-REACH, REACH)
 
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, "x", None])
@@ -110,31 +96,11 @@ def test_what_is_no_quantile_is_refused(q):
         quantile_plan(q, (0, 9), Fraction(1), 0.9, "add-remove")
 
 
-def test_the_range_between_two_quantiles():
-    upper = Estimated(70, Interval(60, 80, 0.95))
-    lower = Estimated(30, Interval(25, 50, 0.95, "density"))
-    between = difference(upper, lower)
-    assert (between.estimate, between.interval.low, between.interval.high) == (40, 10, 55)
-    assert between.interval.confidence == pytest.approx(0.9)
-    assert between.interval.assumes == "density"
-    crossed = difference(Estimated(3, Interval(2, 4, 0.95)), Estimated(9, Interval(5, 9, 0.95)))
-    assert (crossed.estimate, crossed.interval.low, crossed.interval.high) == (0, 0, 0)
-
-
 @pytest.mark.parametrize("name", sorted(MAKERS))
 def test_what_is_degenerate_is_answered(name):
     for neighbours in RELATIONS:
         for domain in ((7, 7), (0, 1), (-(2**29), 2**29)):
             for epsilon in (Fraction(1, 10**4), Fraction(10**5)):
-                estimates, intervals, _ = quantile_intervals(
-                    [Tally.of([7]), Tally.of([])],
-                    0.5,
-                    domain,
-                    epsilon,
-                    0.9,
-                    neighbours,
-                    3,
-                    name,
-                    randomness=TestRandomness(1),
-                )
-                assert intervals.contains(estimates).all()
+                plan = quantile_plan(0.5, domain, epsilon, 0.9, neighbours, 3, name)
+                found = plan.measure_each([Tally.of([7]), Tally.of([])], TestRandomness(1))
+                assert all(each.estimate in each.interval for each in found)

@@ -1,11 +1,10 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.mechanism.statistic import Forecast, Setting, array, choose, inside
+from confide.mechanism.statistic import Forecast, Setting, choose, inside
 from confide.mechanism.tally import REACH
 
 
@@ -69,10 +68,3 @@ def test_auto_takes_the_narrowest_that_is_allowed():
         choose(makers, "unknown")
     with pytest.raises(ParameterError, match="bound"):
         choose({"refused": _refuse}, "auto")
-
-
-@pytest.mark.parametrize(
-    ("numbers", "kind"), [([1, 2], np.int64), ([1, 2**63], object), ([1.5, 2], np.float64), ([], np.int64)]
-)
-def test_arrays_of_integers_stay_integers(numbers, kind):
-    assert array(numbers).dtype == kind

@@ -9,7 +9,7 @@ from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
 from confide.mechanism.statistic import Expectation
 from confide.mechanism.tally import Tally
-from confide.mechanism.total import SUMMERS, mean_intervals, mean_plan, total_intervals, total_plan
+from confide.mechanism.total import SUMMERS, mean_plan, total_plan
 
 
 @settings(max_examples=60, deadline=None)
@@ -23,43 +23,35 @@ from confide.mechanism.total import SUMMERS, mean_intervals, mean_plan, total_in
 )
 def test_every_mechanism_on_any_data(values, name, neighbours, domain, epsilon, rows):
     tallies = [Tally.of(values), Tally.of([])]
-    totals, intervals, used = total_intervals(
-        tallies, domain, epsilon, 0.9, neighbours, rows, name, randomness=TestRandomness(1)
-    )
-    assert used == name
-    assert totals.dtype == np.int64
-    assert intervals.contains(totals).all()
-    assert intervals.assumes == ("density" if name == "svt" else "always")
-    means, intervals, _ = mean_intervals(
-        tallies, domain, epsilon, 0.9, neighbours, rows, name, randomness=TestRandomness(1)
-    )
-    assert means.dtype == np.float64
-    assert intervals.contains(means).all()
-    assert (intervals.low >= domain[0]).all()
-    assert (intervals.high <= domain[1]).all()
+    total, mean = (make(domain, epsilon, 0.9, neighbours, rows, name) for make in (total_plan, mean_plan))
+    assert total.name == mean.name == name
+    for found in total.measure_each(tallies, TestRandomness(1)):
+        assert isinstance(found.estimate, int)
+        assert found.estimate in found.interval
+        assert found.interval.assumes == ("density" if name == "svt" else "always")
+    for found in mean.measure_each(tallies, TestRandomness(1)):
+        assert isinstance(found.estimate, float)
+        assert found.estimate in found.interval
+        assert domain[0] <= found.interval.low <= found.interval.high <= domain[1]
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("name", sorted(SUMMERS))
 def test_a_large_epsilon_gives_the_sum_and_the_mean_themselves(name, neighbours):
     tally = Tally(np.arange(1, 1001), np.full(1000, 20))
-    expected = {"mechanism": name, "randomness": TestRandomness(1)}
-    totals, intervals, _ = total_intervals([tally], (0, 10**5), Fraction(10**4), 0.9, neighbours, **expected)
-    assert tally.total() in intervals[0]
-    assert totals[0] == pytest.approx(tally.total(), rel=1e-3)
-    means, intervals, _ = mean_intervals([tally], (0, 10**5), Fraction(10**4), 0.9, neighbours, **expected)
-    assert 500.5 in intervals[0]
-    assert means[0] == pytest.approx(500.5, rel=1e-3)
+    for make, exact in ((total_plan, tally.total()), (mean_plan, 500.5)):
+        plan = make((0, 10**5), Fraction(10**4), 0.9, neighbours, mechanism=name)
+        found = plan.measure(tally, TestRandomness(1))
+        assert exact in found.interval
+        assert found.estimate == pytest.approx(exact, rel=1e-3)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("name", sorted(SUMMERS))
 def test_values_outside_of_the_domain_count_as_its_ends(name, neighbours):
     tally = Tally(np.array([-500, 5, 900]), np.full(3, 100))
-    totals, _, _ = total_intervals(
-        [tally], (0, 10), Fraction(10**4), 0.9, neighbours, mechanism=name, randomness=TestRandomness(1)
-    )
-    assert totals[0] == pytest.approx(1500, abs=2)
+    plan = total_plan((0, 10), Fraction(10**4), 0.9, neighbours, mechanism=name)
+    assert plan.measure(tally, TestRandomness(1)).estimate == pytest.approx(1500, abs=2)
 
 
 def test_auto_goes_by_public_facts():
@@ -102,16 +94,8 @@ def test_what_is_degenerate_is_answered():
     for neighbours in ("add-remove", "replace-one"):
         for domain in ((7, 7), (0, 1), (-(2**12), 2**12)):
             for name in SUMMERS:
-                for make in (total_intervals, mean_intervals):
+                for make in (total_plan, mean_plan):
                     for epsilon in (Fraction(1, 10**4), Fraction(10**5)):
-                        estimates, intervals, _ = make(
-                            [Tally.of([7]), Tally.of([])],
-                            domain,
-                            epsilon,
-                            0.9,
-                            neighbours,
-                            3,
-                            name,
-                            randomness=TestRandomness(1),
-                        )
-                        assert intervals.contains(estimates).all()
+                        plan = make(domain, epsilon, 0.9, neighbours, 3, name)
+                        found = plan.measure_each([Tally.of([7]), Tally.of([])], TestRandomness(1))
+                        assert all(each.estimate in each.interval for each in found)

@@ -5,7 +5,7 @@ from confide.mechanism.coin import bernoulli_exponential, uniform_below
 from confide.mechanism.interval import Assumes, Interval, Intervals
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.mechanism.linear import combined_half_width
-from confide.mechanism.measurement import Measurement, Mechanism
+from confide.mechanism.measurement import Measurement
 from confide.mechanism.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.randomness import KernelRandomness, Randomness, TestRandomness
 from confide.mechanism.ratio import ratio_estimates, ratio_intervals
@@ -23,7 +23,6 @@ __all__ = [
     "KeyThreshold",
     "Law",
     "Measurement",
-    "Mechanism",
     "NoNoise",
     "Randomness",
     "ReleasedKeys",

@@ -27,8 +27,7 @@ from confide.mechanism.coin import uniform_below
 from confide.mechanism.enclosure import exponential
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.tally import Integers
-from confide.privacy.conversion import rho_of_exponential
-from confide.privacy.loss import ZCDP, PureDP
+from confide.privacy.loss import PureDP
 
 AnyIntegers = NDArray[Any]  # int64, or Python integers
 
@@ -58,10 +57,6 @@ class Exponential:
     @property
     def loss(self) -> PureDP:
         return PureDP(self.epsilon)
-
-    @property
-    def zcdp(self) -> ZCDP:
-        return ZCDP(rho_of_exponential(self.epsilon))
 
     def select(
         self, exponents: Integers, sizes: AnyIntegers, randomness: Randomness, count: int = 1

@@ -1,15 +1,13 @@
-"""What a mechanism is, and what it leaves behind: released numbers and the law of their noise."""
+"""What a mechanism leaves behind: released numbers and the law of their noise."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism.interval import Intervals
 from confide.mechanism.law import Law
-from confide.mechanism.randomness import Randomness
-from confide.privacy.loss import PrivacyLoss
 
 AnyIntegers = NDArray[Any]  # int64, or Python integers where those do not hold the numbers
 
@@ -25,18 +23,6 @@ class Measurement:
         """For each exact number, from the exact quantile of the noise. Valid whatever the data are."""
         half_width = self.law.half_width(confidence)
         return Intervals(added(self.values, -half_width), added(self.values, half_width), confidence, "always")
-
-
-class Mechanism(Protocol):
-    """States what it costs before it runs; turns exact integers into a measurement."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def loss(self) -> PrivacyLoss: ...
-
-    def measure(self, exact: AnyIntegers, randomness: Randomness) -> Measurement: ...
 
 
 def added(values: AnyIntegers, shift: AnyIntegers | int) -> AnyIntegers:

@@ -60,12 +60,8 @@ class Packing:
             result = limbs.plus(result, limbs.totals_at(members[fresh, column], self.weights[fresh], size))
         return result
 
-    def within(self, most: int) -> int:
-        """The optimum for τ = `most`, rounded to nearest."""
-        return self.totals((most,))[0]
-
     def totals(self, levels: Sequence[int]) -> list[int]:
-        """The optimum for every τ."""
+        """The optimum for every τ, rounded to nearest."""
         found = dict(self.each(levels))
         return [found[most] for most in levels]
 

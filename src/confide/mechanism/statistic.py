@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol, TypeVar, get_args
 
-import numpy as np
-
 from confide.errors import ParameterError
-from confide.mechanism.interval import Assumes, Ends, Interval, Intervals
+from confide.mechanism.interval import Assumes, Interval
 from confide.mechanism.law import miss_rate
 from confide.mechanism.randomness import Randomness
 from confide.mechanism.tally import REACH, Domain, Neighbours, Tally
@@ -163,27 +161,3 @@ def choose(makers: Mapping[str, Callable[[], Plan]], name: str) -> Plan:
     if not plans:
         raise refusals[-1]
     return min(plans, key=lambda plan: plan.forecast.half_width)
-
-
-def measured(
-    plan: StatisticPlan, tallies: Sequence[Tally], confidence: float, randomness: Randomness
-) -> tuple[Ends, Intervals]:
-    """One estimate and one interval for each tally."""
-    results = plan.measure_each(tallies, randomness)
-    return (
-        array([result.estimate for result in results]),
-        Intervals(
-            array([result.interval.low for result in results]),
-            array([result.interval.high for result in results]),
-            confidence,
-            plan.assumes,
-        ),
-    )
-
-
-def array(numbers: Sequence[float]) -> Ends:
-    """int64 if all are integers that fit, Python integers if some do not, doubles otherwise."""
-    if all(isinstance(number, int) for number in numbers):
-        fit = all(-(2**63) <= number < 2**63 for number in numbers)
-        return np.array(numbers, dtype=np.int64 if fit else object)
-    return np.array(numbers, dtype=np.float64)

@@ -135,10 +135,6 @@ class Buckets:
         if self.counts.shape != (2, len(self.edges)) or self.sums.shape != self.counts.shape:
             raise ValueError("buckets have a count and a sum for each sign and edge")
 
-    @property
-    def rows(self) -> int:
-        return int(self.counts.sum())
-
     def sums_upto(self, sign: int) -> list[int]:
         """For each edge the sum of all magnitudes up to it, of one sign."""
         return [int(total) for total in np.cumsum(self.sums[sign].astype(object))]

@@ -1,18 +1,16 @@
-"""Sums and means of groups, each with an interval: the choice of a mechanism, and one call for all groups."""
+"""Sums and means, each with an interval: the choice of a mechanism."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Final
 
-from confide.mechanism.interval import Ends, Intervals
-from confide.mechanism.randomness import Randomness
-from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, choose, measured
+from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, choose
 from confide.mechanism.sum_laplace import FINE, DeclaredRange, FoundRange
 from confide.mechanism.sum_race import RacedSum
 from confide.mechanism.sum_tail import Tail
 from confide.mechanism.summation import Statistic, Summed, Summer
-from confide.mechanism.tally import Domain, Neighbours, Tally
+from confide.mechanism.tally import Domain, Neighbours
 
 SUMMERS: Final[dict[str, Callable[[Setting, float], Summer]]] = {
     "laplace": lambda setting, _: DeclaredRange(setting),
@@ -48,42 +46,6 @@ def mean_plan(
 ) -> Summed:
     """What a mean will cost and how far it will be off. `auto` and `base` as for a sum."""
     return _plan("mean", Setting(domain, epsilon, confidence, neighbours, rows), mechanism, expectation, base)
-
-
-def total_intervals(
-    tallies: Sequence[Tally],
-    domain: Domain | None,
-    epsilon: Fraction,
-    confidence: float,
-    neighbours: Neighbours,
-    rows: int = 1,
-    mechanism: str = "auto",
-    *,
-    expectation: Expectation = NOTHING_EXPECTED,
-    base: float = FINE,
-    randomness: Randomness,
-) -> tuple[Ends, Intervals, str]:
-    """A sum and an interval for each group, and the name of the mechanism. Each group costs ε of its own."""
-    plan = total_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation, base)
-    return *measured(plan, tallies, confidence, randomness), plan.name
-
-
-def mean_intervals(
-    tallies: Sequence[Tally],
-    domain: Domain | None,
-    epsilon: Fraction,
-    confidence: float,
-    neighbours: Neighbours,
-    rows: int = 1,
-    mechanism: str = "auto",
-    *,
-    expectation: Expectation = NOTHING_EXPECTED,
-    base: float = FINE,
-    randomness: Randomness,
-) -> tuple[Ends, Intervals, str]:
-    """A mean and an interval for each group, and the name of the mechanism. Each group costs ε of its own."""
-    plan = mean_plan(domain, epsilon, confidence, neighbours, rows, mechanism, expectation, base)
-    return *measured(plan, tallies, confidence, randomness), plan.name
 
 
 def _plan(statistic: Statistic, setting: Setting, mechanism: str, expectation: Expectation, base: float) -> Summed:

@@ -76,9 +76,6 @@ class Target:
         """The same answer with another τ."""
         return Target(self.answer, tau)
 
-    def moved(self, by: Fraction) -> "Target":
-        return Target(self.answer + by, self.tau)
-
 
 def _exact(given: object) -> tuple[bool, Fraction | None]:
     if isinstance(given, bool):
