@@ -12,10 +12,10 @@ import numpy as np
 
 import confide
 from bench._adult import Adult, adult
+from bench._baselines import noisy_answers, zero_answers
 from bench._chart import lines
 from confide.mechanism import KernelRandomness
 from confide.privacy.budget import Budget
-from confide.synthesis.baselines import noisy_answers, zero_answers
 from confide.workload import draw, present_errors, tables_of, uniform
 
 EPSILON = 0.1

@@ -23,8 +23,9 @@ from confide.release.holdings import Holdings
 from confide.release.synthesis_steps import paid_share
 from confide.release.synthesizing import SynthesisOptions, _design
 from confide.synthesis.curator import Model, Picked
-from confide.synthesis.relaxed import RelaxedTable, uniform_table
+from confide.synthesis.relaxed import RelaxedTable
 from tests.conformance.audit import audit
+from tests.synthesis.fitting import uniform_table
 
 TINY = from_quanta(1)
 ROWS = ["a", "a", "b", "c", "c", "c"]

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from confide.synthesis.relaxed import RelaxedTable, at_least, uniform_table
+from confide.synthesis.relaxed import RelaxedTable
 from confide.workload import Marks, threshold_blocks
 
 SIZES = (2, 3, 4)
@@ -34,30 +34,6 @@ def test_whole_thresholds_are_polynomials_of_the_rows(need: int) -> None:
         expected.append(np.mean(hits))
     found = np.concatenate([run for _, run in threshold_blocks(own, Marks((0, 1, 2), need), 5)])
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("need", [1, 2, 3])
-def test_single_queries_agree_with_whole_thresholds(need: int) -> None:
-    own = table()
-    whole = np.concatenate([run for _, run in threshold_blocks(own, Marks((0, 1, 2), need))])
-    cells = np.array(list(product(*map(range, SIZES))))
-    found = own.matches(cells + np.array(own.offsets[:3]), np.full(len(cells), need))
-    np.testing.assert_allclose(found, whole, atol=1e-6)
-
-
-def test_queries_of_fewer_columns_are_padded_with_nothing() -> None:
-    own = table()
-    found = own.matches(np.array([[1, -1, -1]]), np.array([1]))
-    np.testing.assert_allclose(found, [own.weights[:, 1].mean()], atol=1e-6)
-
-
-def test_at_least_none_is_certain() -> None:
-    chances = np.random.default_rng(1).random((3, 2, 4)).astype(np.float32)
-    np.testing.assert_allclose(at_least(chances, np.array([0, 0])), 1)
-
-
-def test_a_uniform_table_holds_every_place_alike() -> None:
-    np.testing.assert_allclose(uniform_table(SIZES).marginal((0, 2), 0, 2), 1 / 8)
 
 
 def test_a_table_of_another_width_is_refused() -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.synthesis.relaxed import RelaxedTable, uniform_table
+from confide.synthesis.relaxed import RelaxedTable
 from confide.workload import Threshold, Workload, future_error, geometric, present_errors, uniform
+from tests.synthesis.fitting import uniform_table
 from tests.workload.samples import domain, rows
 
 SIZES = (2, 4, 6, 4)

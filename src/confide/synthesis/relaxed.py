@@ -50,35 +50,6 @@ class RelaxedTable:
         cells: Weights = left.T @ (self.column(columns[-1]) / np.float32(self.rows))
         return cells.reshape(shape)
 
-    def matches(self, places: NDArray[np.int64], need: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The answers of single thresholds: `places` are columns of `weights`, one row per query, −1 for none."""
-        answers = np.empty(len(places))
-        step = max(1, 2**22 // (self.rows * max(1, places.shape[1])))
-        for start in range(0, len(places), step):
-            part, wanted = places[start : start + step], need[start : start + step]
-            chances = np.where(part >= 0, self.weights[:, part], np.float32(0))
-            answers[start : start + step] = at_least(chances, wanted).mean(axis=0)
-        return answers
-
-
-def at_least(chances: NDArray[np.float32], need: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(at least `need` of independent events), for chances of shape (rows, queries, events)."""
-    rows, queries, events = chances.shape
-    mass = np.zeros((events + 1, rows, queries))
-    mass[0] = 1
-    for event in range(events):
-        chance = chances[:, :, event]
-        for number in range(event + 1, 0, -1):
-            mass[number] += chance * (mass[number - 1] - mass[number])
-        mass[0] *= 1 - chance
-    enough = np.arange(events + 1)[:, None, None] >= need
-    return np.asarray((mass * enough).sum(axis=0))
-
-
-def uniform_table(sizes: tuple[int, ...]) -> RelaxedTable:
-    """One row that holds every place alike: what is known before anything is measured."""
-    return RelaxedTable(sizes, np.concatenate([np.full(size, 1 / size, np.float32) for size in sizes])[None])
-
 
 def cell_count(sizes: tuple[int, ...], columns: tuple[int, ...]) -> int:
     return math.prod(sizes[column] for column in columns)
