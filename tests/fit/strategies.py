@@ -1,6 +1,7 @@
 """Small problems of every kind."""
 
 from fractions import Fraction
+from functools import reduce
 from itertools import chain, combinations
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.fit.domain import Domain
-from confide.fit.group import Group, Marginal, Product, Sparse
+from confide.fit.group import Group, Marginal, Sparse
 from confide.fit.problem import Measured, Problem, Public
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
 
@@ -43,7 +44,7 @@ def groups(draw: st.DrawFn, domain: Domain, *, only_marginals: bool = False) -> 
             rows = draw(st.integers(1, 3))
             factors.append(np.array(draw(st.lists(bits, min_size=rows * size, max_size=rows * size)), dtype=float))
             factors[-1] = factors[-1].reshape(rows, size)
-        return Product(tuple(factors))
+        return Sparse(sparse.csr_array(reduce(np.kron, factors)))
     rows = draw(st.integers(1, 4))
     entries = draw(st.lists(st.integers(-1, 2), min_size=rows * domain.cells, max_size=rows * domain.cells))
     return Sparse(sparse.csr_array(np.array(entries, dtype=float).reshape(rows, domain.cells)))

@@ -3,7 +3,7 @@
 import confide.fit
 
 EXPORTED = {
-    *("Domain", "Group", "Marginal", "Product", "Sparse", "Subtotal", "TOTAL", "marginals"),
+    *("Domain", "Group", "Marginal", "Sparse", "Subtotal", "TOTAL"),
     *("Measured", "Problem", "Public"),
     *("METHODS", "Method", "adaptive", "fit", "maxfit", "nnls", "ols", "pinned", "reweighted", "sequential"),
     *("Certificate", "Estimate", "Fit", "Screening", "error", "estimates", "screen"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit import TOTAL, Domain, Group, Marginal, Product, Sparse, Subtotal
+from confide.fit import TOTAL, Domain, Group, Marginal, Sparse, Subtotal
 from confide.fit.rows import Rows
 from tests.fit.strategies import domains, groups
 
@@ -76,21 +76,10 @@ def test_a_marginal_answers_in_the_order_of_its_attributes() -> None:
     assert TOTAL.answer(domain, cells) == pytest.approx([276.0])
 
 
-def test_ranges_by_another_attribute_are_a_product() -> None:
-    domain = Domain(("age", "sex"), (4, 2))
-    young_and_all = np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    group = Product((young_and_all, np.eye(2)))
-    assert group.answer(domain, np.arange(8.0)) == pytest.approx([2.0, 4.0, 12.0, 16.0])
-    assert not group.disjoint(domain)
-    assert Product((young_and_all[:1], np.eye(2))).disjoint(domain)
-
-
 def test_what_does_not_fit_is_refused() -> None:
     domain = Domain(("age", "sex"), (4, 2))
     with pytest.raises(ParameterError, match="8 cells"):
         Sparse(sparse.csr_array(np.ones((1, 9)))).count(domain)
-    with pytest.raises(ParameterError, match="one matrix for each attribute"):
-        Product((np.eye(4),)).count(domain)
     with pytest.raises(ParameterError, match="3 members do not fit 2"):
         Subtotal(Marginal(("sex",)), np.ones(3, dtype=bool)).count(domain)
     with pytest.raises(ParameterError, match="tuple of attributes"):

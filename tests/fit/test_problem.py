@@ -6,22 +6,12 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.fit import METHODS, TOTAL, Domain, Marginal, Measured, Method, Problem, Public, fit, marginals, nnls
+from confide.fit import METHODS, TOTAL, Domain, Marginal, Measured, Method, Problem, Public, fit, nnls
 from confide.mechanism.law import DiscreteLaplace, NoNoise
 
 DOMAIN = Domain(("age", "sex"), (3, 2))
 LAW = DiscreteLaplace(Fraction(2))
 CELLS = Measured(Marginal(("age", "sex")), np.arange(6.0), LAW)
-
-
-def test_marginals_named_twice_are_refused_in_any_order() -> None:
-    assert marginals(DOMAIN, ["age", ("age", "sex"), ()]) == (Marginal(("age",)), Marginal(("age", "sex")), TOTAL)
-    with pytest.raises(ParameterError, match=r"\(age, sex\) and \(sex, age\) are the same marginal"):
-        marginals(DOMAIN, [("age", "sex"), "sex", ("sex", "age")])
-    with pytest.raises(ParameterError, match="'income' is not an attribute"):
-        marginals(DOMAIN, ["income"])
-    with pytest.raises(ParameterError, match="no marginal"):
-        marginals(DOMAIN, [])
 
 
 def test_a_marginal_measured_twice_is_pooled() -> None:

@@ -5,12 +5,12 @@ from confide.fit.choose import METHODS, fit
 from confide.fit.domain import Domain
 from confide.fit.error import Estimate, error, estimates
 from confide.fit.fitted import Fit, Method
-from confide.fit.group import TOTAL, Group, Marginal, Product, Sparse, Subtotal
+from confide.fit.group import TOTAL, Group, Marginal, Sparse, Subtotal
 from confide.fit.maxfit import maxfit
 from confide.fit.nnls import nnls
 from confide.fit.ols import ols
 from confide.fit.price import Guarantee, Price, price
-from confide.fit.problem import Measured, Problem, Public, marginals
+from confide.fit.problem import Measured, Problem, Public
 from confide.fit.program import Certificate
 from confide.fit.records import Rounded, round_controlled
 from confide.fit.reweighted import reweighted
@@ -31,7 +31,6 @@ __all__ = [
     "Method",
     "Price",
     "Problem",
-    "Product",
     "Public",
     "Report",
     "Risk",
@@ -44,7 +43,6 @@ __all__ = [
     "error",
     "estimates",
     "fit",
-    "marginals",
     "maxfit",
     "nnls",
     "ols",

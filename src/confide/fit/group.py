@@ -4,7 +4,6 @@ A group answers (`answer`: cells to answers) and gives back (`spread`: answers t
 flat.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -97,46 +96,6 @@ class Marginal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Product:
-    """Every product of one query on each attribute: a matrix for each attribute of the domain, a row for each query.
-
-    Ranges of one attribute by the values of another are such a product; `np.ones((1, size))` sums an attribute out.
-    """
-
-    factors: tuple[Floats, ...]
-
-    def count(self, domain: Domain) -> int:
-        widths = tuple(factor.shape[1] if factor.ndim == 2 else -1 for factor in self.factors)
-        if widths != domain.sizes:
-            raise ParameterError(f"a product needs one matrix for each attribute, {domain.sizes} wide; got {widths}")
-        return math.prod(factor.shape[0] for factor in self.factors)
-
-    def answer(self, domain: Domain, cells: Floats) -> Floats:
-        return _contracted(cells.reshape(domain.sizes), self.factors).ravel()
-
-    def spread(self, domain: Domain, values: Floats) -> Floats:
-        shaped = values.reshape([factor.shape[0] for factor in self.factors])
-        return _contracted(shaped, tuple(factor.T for factor in self.factors)).ravel()
-
-    def squares(self, domain: Domain, cells: Floats) -> Floats:
-        return _contracted(cells.reshape(domain.sizes), tuple(factor**2 for factor in self.factors)).ravel()
-
-    def disjoint(self, domain: Domain) -> bool:
-        self.count(domain)
-        return all(_disjoint(factor) for factor in self.factors)
-
-    def complete(self, domain: Domain) -> bool:
-        return self.disjoint(domain) and all(bool((factor.sum(axis=0) == 1).all()) for factor in self.factors)
-
-    def matrix(self, domain: Domain) -> sparse.csr_array:
-        self.count(domain)
-        rows = sparse.csr_array(np.ones((1, 1)))
-        for factor in self.factors:
-            rows = sparse.csr_array(sparse.kron(rows, sparse.csr_array(factor), format="csr"))
-        return rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Sparse:
     """Any queries at all: a sparse matrix with a row for each query and a column for each cell."""
 
@@ -206,13 +165,3 @@ class Subtotal:
 
 
 TOTAL = Marginal(())
-
-
-def _contracted(array: Floats, factors: tuple[Floats, ...]) -> Floats:
-    for factor in factors:
-        array = np.moveaxis(np.tensordot(factor, array, axes=(1, 0)), 0, -1)  # the axes turn once round
-    return array
-
-
-def _disjoint(factor: Floats) -> bool:
-    return bool(((factor == 0) | (factor == 1)).all() and (factor.sum(axis=0) <= 1).all())

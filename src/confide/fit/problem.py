@@ -8,7 +8,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.fit.domain import Domain, Floats, Mask
-from confide.fit.group import Group, Marginal
+from confide.fit.group import Group
 from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
 
 NoiseLaw = DiscreteLaplace | DiscreteGaussian
@@ -63,22 +63,6 @@ class Problem:
         """The same queries with other answers."""
         pairs = zip(self.measured, answers, strict=True)
         return replace(self, measured=tuple(Measured(item.group, new, item.law) for item, new in pairs))
-
-
-def marginals(domain: Domain, wanted: Sequence[Sequence[str] | str]) -> tuple[Marginal, ...]:
-    """The marginals that a caller names; refuses one that is named twice, for each would cost a share of the budget."""
-    found: dict[frozenset[str], Marginal] = {}
-    for names in wanted:
-        marginal = Marginal((names,) if isinstance(names, str) else tuple(names))
-        marginal.count(domain)
-        key = frozenset(marginal.attributes)
-        if key in found:
-            both = " and ".join(f"({', '.join(each.attributes)})" for each in (found[key], marginal))
-            raise ParameterError(f"{both} are the same marginal: name it once, it would be paid for twice")
-        found[key] = marginal
-    if not found:
-        raise ParameterError("no marginal was named")
-    return tuple(found.values())
 
 
 def _flat(values: Floats, count: int, name: str) -> Floats:
