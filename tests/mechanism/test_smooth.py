@@ -12,7 +12,6 @@ from confide.mechanism import TestRandomness, laplace
 from confide.mechanism.smooth import (
     ANSWER_SHARE,
     DILATE,
-    LOG_STEPS,
     ROUNDING,
     SCALE_MISS,
     SLIDE,
@@ -23,6 +22,7 @@ from confide.mechanism.smooth import (
     cauchy_tail,
     rounded_cauchy,
 )
+from confide.mechanism.smooth_log import LOG_STEPS
 from confide.mechanism.smooth_vector import SmoothVector
 from confide.privacy.loss import PureDP
 from tests.mechanism.fitting import fits
@@ -144,5 +144,5 @@ def test_the_parts_of_a_vector_cost_epsilon_together(size):
     vector = SmoothVector(epsilon, size)
     answers = SLIDE / vector.factor + DILATE * size * (vector.alpha + ROUNDING)
     assert answers == epsilon * ANSWER_SHARE
-    assert vector._log_noise.loss == PureDP(epsilon * (1 - ANSWER_SHARE))
-    assert vector._log_noise.law == laplace(LOG_STEPS + 1, epsilon * (1 - ANSWER_SHARE)).law
+    assert vector._log.noise.loss == PureDP(epsilon * (1 - ANSWER_SHARE))
+    assert vector._log.noise.law == laplace(LOG_STEPS + 1, epsilon * (1 - ANSWER_SHARE)).law

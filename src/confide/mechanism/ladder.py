@@ -29,18 +29,16 @@ from typing import Final, Protocol
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.exponential import AnyIntegers, Exponential
 from confide.mechanism.law import SLACK
 from confide.mechanism.randomness import Randomness
-from confide.mechanism.sampler import draw
+from confide.mechanism.smooth_log import SmoothLog
 from confide.privacy.loss import PureDP
 
 SMALLEST_EPSILON: Final = Fraction(1, 1000)
 SCALE_SHARE: Final = Fraction(1, 64)  # of ε, for V
 SMOOTHNESS: Final = Fraction(1, 8)  # α as a share of the ε of V
 SCALE_MISS: Final = 0.4  # of the miss rate, for V; the rest is for the draw
-LOG_STEPS: Final = 64  # ln V is measured in steps of α/64
 MOST: Final = 2**192  # of a count and of a rung
 REACH: Final = 2**256  # candidates lie within it of zero: a cut count and all cut rungs together are far below it
 FEWEST: Final = 4
@@ -207,15 +205,9 @@ class Ladder:
 
     def _width(self, rungs: AnyIntegers, randomness: Randomness) -> int:
         logarithm = log_width(rungs, self.width_rungs, float(self.alpha))
-        step = float(self.alpha) / LOG_STEPS
-        steps = math.ceil(logarithm / step) + int(draw(self._log_noise.law, 1, randomness)[0])
-        margin = self._log_noise.law.upper(1 - Fraction(SCALE_MISS * self.miss))
-        return math.ceil(math.exp(min((steps + margin) * step * (1 + SLACK), 700.0)))
-
-    @property
-    def _log_noise(self) -> Additive:
-        # Rounding up to whole steps adds at most one to the difference, and so does the arithmetic in doubles.
-        return laplace(LOG_STEPS + 2, self.epsilon * SCALE_SHARE)
+        # The arithmetic in doubles adds at most one step to the difference too.
+        shown = SmoothLog(self.alpha, self.epsilon * SCALE_SHARE, rounding=2)
+        return math.ceil(math.exp(min(shown.measure(logarithm, SCALE_MISS * self.miss, randomness), 700.0)))
 
 
 def cut_rungs(rungs: Sequence[int] | AnyIntegers, least: int) -> AnyIntegers:

@@ -18,16 +18,14 @@ from fractions import Fraction
 from typing import Final
 
 from confide.errors import EpsilonTooSmall
-from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.law import SLACK
 from confide.mechanism.limits import LARGEST_SMOOTH
 from confide.mechanism.randomness import Randomness
-from confide.mechanism.sampler import draw
+from confide.mechanism.smooth_log import SmoothLog
 from confide.privacy.loss import PureDP
 
 SLIDE: Final = Fraction(22796, 10**4)  # above 3^¾ = 2.27950...
 DILATE: Final = 3
-LOG_STEPS: Final = 64  # ln S is measured in steps of α/64
 SMALLEST_SCALE: Final = 2.0**-10  # the larger of a smooth bound and a constant is a smooth bound
 ROUNDING: Final = Fraction(1, 10**9)  # how much the logarithm of an S computed in double precision may be off
 SMALLEST_EPSILON: Final = Fraction(1, 10**5)  # so that a step of ln S is far larger than that
@@ -72,9 +70,7 @@ class Smooth:
         """The noised answer, and a number that is at least S with probability 1 - SCALE_MISS × miss."""
         scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         noised = rounded_cauchy(answer, self.factor * Fraction(scale), randomness)
-        step = float(self.alpha) / LOG_STEPS
-        steps = math.ceil(math.log(scale) / step) + int(draw(self._log_noise.law, 1, randomness)[0])
-        return noised, math.exp(min((steps + self._margin(miss)) * step * (1 + SLACK), 600.0))
+        return noised, math.exp(min(self._log.measure(math.log(scale), SCALE_MISS * miss, randomness), 600.0))
 
     def half_width(self, scale: float, miss: float) -> float:
         """|answer + noise - answer| exceeds it with probability at most (1 - SCALE_MISS) × miss if `scale` is at
@@ -84,16 +80,11 @@ class Smooth:
 
     def expected_scale(self, bound: float, miss: float) -> float:
         """What `measure` gives on average for S."""
-        step = float(self.alpha) / LOG_STEPS
-        return max(bound, SMALLEST_SCALE) * math.exp(self._margin(miss) * step)
+        return max(bound, SMALLEST_SCALE) * math.exp(self._log.margin(SCALE_MISS * miss))
 
     @property
-    def _log_noise(self) -> Additive:
-        # Rounding up to whole steps adds at most one to the difference.
-        return laplace(LOG_STEPS + 1, self.epsilon * (1 - ANSWER_SHARE))
-
-    def _margin(self, miss: float) -> int:
-        return self._log_noise.law.upper(1 - Fraction(SCALE_MISS * miss))
+    def _log(self) -> SmoothLog:
+        return SmoothLog(self.alpha, self.epsilon * (1 - ANSWER_SHARE))
 
 
 def rounded_cauchy(answer: int, scale: Fraction, randomness: Randomness) -> int:

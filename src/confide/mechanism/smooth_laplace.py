@@ -20,12 +20,11 @@ from functools import lru_cache
 from typing import Final
 
 from confide.errors import EpsilonTooSmall, ParameterError
-from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.law import SLACK
 from confide.mechanism.limits import LARGEST_SMOOTH
 from confide.mechanism.randomness import Randomness
-from confide.mechanism.sampler import draw
-from confide.mechanism.smooth import ANSWER_SHARE, LOG_STEPS, ROUNDING, SCALE_MISS, SMALLEST_SCALE
+from confide.mechanism.smooth import ANSWER_SHARE, ROUNDING, SCALE_MISS, SMALLEST_SCALE
+from confide.mechanism.smooth_log import SmoothLog
 from confide.mechanism.sparse_vector import geometric
 from confide.privacy.loss import ApproxDP
 
@@ -77,15 +76,12 @@ class SmoothLaplace:
             raise ValueError(f"{self.size} integers are measured, not {len(answers)}")
         scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         noised = [rounded_laplace(answer, self.factor * Fraction(scale), randomness) for answer in answers]
-        step = float(self.alpha) / LOG_STEPS
-        steps = math.ceil(math.log(scale) / step) + int(draw(self._log_noise.law, 1, randomness)[0])
-        margin = self._log_noise.law.upper(1 - Fraction(SCALE_MISS * miss))
-        shown = math.exp(min((steps + margin) * step * (1 + SLACK), 600.0))
+        shown = math.exp(min(self._log.measure(math.log(scale), SCALE_MISS * miss, randomness), 600.0))
         return noised, math.ceil(float(self.factor) * shown * self._quantile(miss)) + 1
 
     def expected_half_width(self, bound: float, miss: float) -> float:
         """About what `measure` gives for S, before anything is read."""
-        margin = self._log_noise.law.upper(1 - Fraction(SCALE_MISS * miss)) * float(self.alpha) / LOG_STEPS
+        margin = self._log.margin(SCALE_MISS * miss)
         return float(self.factor) * max(bound, SMALLEST_SCALE) * math.exp(margin) * self._quantile(miss)
 
     def _quantile(self, miss: float) -> float:
@@ -93,9 +89,8 @@ class SmoothLaplace:
         return -math.log((1 - SCALE_MISS) * miss) * (1 + SLACK)
 
     @property
-    def _log_noise(self) -> Additive:
-        # Rounding up to whole steps adds at most one to the difference.
-        return laplace(LOG_STEPS + 1, self.epsilon * (1 - ANSWER_SHARE))
+    def _log(self) -> SmoothLog:
+        return SmoothLog(self.alpha, self.epsilon * (1 - ANSWER_SHARE))
 
 
 def rounded_laplace(answer: int, scale: Fraction, randomness: Randomness) -> int:

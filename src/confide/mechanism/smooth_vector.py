@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from confide.errors import EpsilonTooSmall
-from confide.mechanism.additive import Additive, laplace
 from confide.mechanism.law import SLACK
 from confide.mechanism.limits import LARGEST_SMOOTH
 from confide.mechanism.randomness import Randomness
-from confide.mechanism.sampler import draw
 from confide.mechanism.smooth import (
     ANSWER_SHARE,
     DILATE,
     LARGEST_ALPHA,
-    LOG_STEPS,
     ROUNDING,
     SCALE_MISS,
     SLIDE,
@@ -25,6 +22,7 @@ from confide.mechanism.smooth import (
     cauchy_quantile,
     rounded_cauchy,
 )
+from confide.mechanism.smooth_log import SmoothLog
 from confide.privacy.loss import PureDP
 
 
@@ -69,20 +67,16 @@ class SmoothVector:
             raise ValueError(f"{self.size} integers are measured, not {len(answers)}")
         scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         noised = [rounded_cauchy(answer, self.factor * Fraction(scale), randomness) for answer in answers]
-        step = float(self.alpha) / LOG_STEPS
-        steps = math.ceil(math.log(scale) / step) + int(draw(self._log_noise.law, 1, randomness)[0])
-        margin = self._log_noise.law.upper(1 - Fraction(SCALE_MISS * miss))
-        shown = math.exp(min((steps + margin) * step * (1 + SLACK), 600.0))
+        shown = math.exp(min(self._log.measure(math.log(scale), SCALE_MISS * miss, randomness), 600.0))
         width = float(self.factor) * shown * cauchy_quantile((1 - SCALE_MISS) * miss) * (1 + SLACK)
         return noised, math.ceil(width) + 1
 
     def expected_half_width(self, bound: float, miss: float) -> float:
         """About what `measure` gives for S, before anything is read."""
-        margin = self._log_noise.law.upper(1 - Fraction(SCALE_MISS * miss)) * float(self.alpha) / LOG_STEPS
+        margin = self._log.margin(SCALE_MISS * miss)
         quantile = cauchy_quantile((1 - SCALE_MISS) * miss)
         return float(self.factor) * max(bound, SMALLEST_SCALE) * math.exp(margin) * quantile
 
     @property
-    def _log_noise(self) -> Additive:
-        # Rounding up to whole steps adds at most one to the difference.
-        return laplace(LOG_STEPS + 1, self.epsilon * (1 - ANSWER_SHARE))
+    def _log(self) -> SmoothLog:
+        return SmoothLog(self.alpha, self.epsilon * (1 - ANSWER_SHARE))
