@@ -8,10 +8,10 @@ from typing import Any
 from confide.engine.joining import SharesInquiry
 from confide.mechanism import Randomness, TestRandomness
 from confide.privacy.charge import Charge
-from confide.query.conjunction import bind_conjunction
+from confide.query.conjunction import BY_ROW, bind_conjunction
 from confide.query.tree import Cell, Summary
 from confide.release.join_answer import sensitivity, totals
-from confide.release.join_request import BY_ROW, PricedJoin, join_request
+from confide.release.join_request import PricedJoin, join_request
 
 
 @dataclass

@@ -6,7 +6,7 @@ here bounds what one unit changes: the mechanism does, from the data, privately.
 """
 
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlglot import exp
 
@@ -19,6 +19,7 @@ from confide.query.grouping import bind_keys, key_size
 from confide.query.join import join_pairs, table_of
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
+from confide.query.quantile import quantile_call
 from confide.query.question import Condition, KeyColumn, Measure, Neighbours, Order, ValueColumn, all_values
 from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope, Source
@@ -37,6 +38,10 @@ from confide.query.tree import (
 from confide.query.weight import Weight, Weights
 
 MOST_GROUPS = 1_000
+BY_ROW: Final = ("residual", "elastic")
+"""Mechanisms that find how much one row changes a join."""
+BY_UNIT: Final = ("truncate", "r2t")
+"""Mechanisms that cut what one unit has in a join, or in a table."""
 _ANSWERED = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset")
 
 
@@ -87,6 +92,24 @@ class Conjunction:
         for scan, on in self.optional:
             relation = Join(relation, scan, on, optional=True)
         return relation
+
+
+def is_conjunction(select: exp.Select, policy: Policy, mechanism: object) -> bool:
+    """Whether a query is one over a join whose bounds are found privately: by its tables, and the mechanism asked for.
+
+    Under `unit: row` every join of private tables is. Under a key only a mechanism that learns bounds makes it one, for
+    declared bounds assume nothing and what is learnt does. `r2t` is a mechanism of sums of one table as well.
+    """
+    if mechanism == "auto":
+        return not isinstance(policy.unit, KeyUnit) and private_tables(select, policy) > 1
+    if mechanism == "r2t":
+        return private_tables(select, policy) > 1 or not _has_statistic(select)
+    return mechanism in (*BY_ROW, *BY_UNIT)
+
+
+def _has_statistic(select: exp.Select) -> bool:
+    nodes = (node for item in select.expressions for node in item.walk())
+    return any(isinstance(node, exp.Sum | exp.Avg) or quantile_call(node) is not None for node in nodes)
 
 
 def private_tables(select: exp.Select, policy: Policy) -> int:

@@ -12,7 +12,7 @@ from confide.mechanism.elastic import Elastic
 from confide.mechanism.residual import Residual
 from confide.mechanism.truncation import Bounded, clipped_totals
 from confide.privacy.charge import Charge
-from confide.query.conjunction import Conjunction, relation_of
+from confide.query.conjunction import BY_ROW, BY_UNIT, Conjunction, relation_of
 from confide.query.identity import question_name
 from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
@@ -20,7 +20,7 @@ from confide.release.answer import Answer
 from confide.release.cost import Cost
 from confide.release.evaluation import Estimate
 from confide.release.holdings import Holdings
-from confide.release.join_request import BY_ROW, BY_UNIT, PricedJoin
+from confide.release.join_request import PricedJoin
 from confide.release.packed import packed_totals
 from confide.release.table import Table
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 from typing import Final
 
 from confide.errors import ParameterError
-from confide.query.conjunction import Conjunction
+from confide.query.conjunction import BY_ROW, Conjunction
 from confide.query.parse import DIALECT
 from confide.query.question import Estimated, ValueColumn
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
-from confide.release.join_request import BY_ROW, Bounds, join_request
+from confide.release.join_request import Bounds, join_request
 from confide.release.plan import Plan, PlannedColumn
 
 TYPICAL: Final = 100

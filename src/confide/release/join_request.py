@@ -18,11 +18,10 @@ from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
-from confide.query.conjunction import Conjunction, bind_conjunction, distinct_owners, private_tables
+from confide.query.conjunction import BY_ROW, BY_UNIT, Conjunction, distinct_owners
 from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
 from confide.query.identity import SPELLING
-from confide.query.parse import Select
 from confide.query.question import all_values
 from confide.query.weight import MOST_ADDED, Weight
 from confide.release.allocation import explicit_delta
@@ -33,8 +32,6 @@ from confide.release.least import made_at
 from confide.release.miss_rate import needed_confidences
 from confide.release.purpose import sql_purpose
 
-BY_ROW: Final = ("residual", "elastic")
-BY_UNIT: Final = ("truncate", "r2t")
 POWERS: Final = 64  # of two, by which the contributions of units are summed in each group
 LARGEST_CONTRIBUTION: Final = 2**20
 """How many joined rows one unit may have at most, where the caller says nothing else; more are cut."""
@@ -122,45 +119,6 @@ class PricedJoin:
         from confide.release.join_answer import measured_join  # noqa: PLC0415  loaded when used
 
         return measured_join(holdings, self, charge).to_bytes()
-
-
-def sampled(policy: Policy) -> str:
-    """The mechanism behind `sample`: a keyed hash keeps at most the declared rows of each unit, then integer noise."""
-    if not isinstance(policy.unit, KeyUnit):
-        raise QueryError(
-            "the mechanism sample keeps some rows of each unit, and under `unit: row` each unit has one; "
-            f"there are auto, {', '.join(BY_ROW)}"
-        )
-    return "laplace"
-
-
-def wants_join(select: Select, policy: Policy, mechanism: object) -> bool:
-    """Whether a mechanism that is asked for bounds nothing beforehand: then the question is one over a join."""
-    if mechanism not in (*BY_ROW, *BY_UNIT):
-        return False
-    return mechanism != "r2t" or (isinstance(policy.unit, KeyUnit) and private_tables(select, policy) > 1)
-
-
-def join_instead(
-    holdings: Holdings, select: Select, dialect: str, mechanism: object, refusal: QueryError | None
-) -> Conjunction:
-    """The question as one over a join; if it is none, the refusal that it had without."""
-    policy = holdings.policy
-    if refusal is None:
-        return bind_conjunction(select, policy, holdings.engine, dialect)
-    if mechanism not in ("auto", *BY_ROW, *BY_UNIT):
-        raise refusal
-    if private_tables(select, policy) <= 1 and mechanism not in BY_UNIT:
-        raise refusal
-    by_key = isinstance(policy.unit, KeyUnit)
-    try:
-        question = bind_conjunction(select, policy, holdings.engine, dialect)
-    except QueryError as other:
-        raise (refusal if by_key and mechanism == "auto" else other) from None
-    if by_key and mechanism == "auto":
-        # Declared bounds make no assumption, what is learnt does: it is for the analyst to choose that.
-        raise QueryError(f"{refusal}; or ask with mechanism='truncate', which learns how much one unit changes")
-    return question
 
 
 def join_request(

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from confide.errors import QueryError
+from confide.policy import KeyUnit, Policy
 from confide.query import Question, bind
-from confide.query.conjunction import Conjunction
-from confide.query.parse import parse
+from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_conjunction, private_tables
+from confide.query.parse import Select, parse
 from confide.query.view import View, expanded, with_bounds
 from confide.release.arguments import Mechanism
 from confide.release.holdings import Holdings
-from confide.release.join_request import join_instead, sampled, wants_join
 
 _MOST_REMEMBERED = 100
 
@@ -40,12 +40,12 @@ class Questions:
             select, policy = found[0], with_bounds(policy, found[1])
         if options == "sample":
             options = sampled(policy)
-        if wants_join(select, holdings.policy, options):
-            return join_instead(holdings, select, dialect, options, None)
+        if is_conjunction(select, policy, options):
+            return bind_conjunction(select, holdings.policy, holdings.engine, dialect)
         try:
             question = bind(select, policy, holdings.engine, limits, dialect, options)
         except QueryError as refusal:
-            return join_instead(holdings, select, dialect, options, refusal)
+            raise _advised(refusal, holdings, select, dialect, options) from None
         return self._keep(key, question) if found is None else question
 
     def read_bounded(self, holdings: Holdings, sql: str, limits: Limits, dialect: str, options: Mechanism) -> Question:
@@ -61,6 +61,28 @@ class Questions:
             self._remembered.clear()  # other threads may be at it as well
         self._remembered[key] = question
         return question
+
+
+def sampled(policy: Policy) -> str:
+    """The mechanism behind `sample`: a keyed hash keeps at most the declared rows of each unit, then integer noise."""
+    if not isinstance(policy.unit, KeyUnit):
+        raise QueryError(
+            "the mechanism sample keeps some rows of each unit, and under `unit: row` each unit has one; "
+            f"there are auto, {', '.join(BY_ROW)}"
+        )
+    return "laplace"
+
+
+def _advised(refusal: QueryError, holdings: Holdings, select: Select, dialect: str, mechanism: Mechanism) -> QueryError:
+    """A refusal, with what to ask instead: where a join is not along references, its bounds may be learnt."""
+    policy = holdings.policy
+    if mechanism != "auto" or not isinstance(policy.unit, KeyUnit) or private_tables(select, policy) <= 1:
+        return refusal
+    try:
+        bind_conjunction(select, policy, holdings.engine, dialect)
+    except QueryError:
+        return refusal
+    return QueryError(f"{refusal}; or ask with mechanism='truncate', which learns how much one unit changes")
 
 
 def _key(sql: object, dialect: object, bounds: object, mechanism: Mechanism) -> tuple[str, ...]:
