@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.engine.placing import groups_of, places
 from confide.engine.protocol import Counts, Exact, KeyValue
-from confide.engine.running import Columns
+from confide.engine.result import Columns
 from confide.query.grouping import key_size
 from confide.query.tree import Summary
 

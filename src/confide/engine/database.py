@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 import duckdb
 
 from confide.engine.loading import Loader
-from confide.engine.row_sql import Storages
-from confide.engine.running import Columns, Connection, Rows, leave_to_parent, run_apart, run_batches, run_columns
+from confide.engine.storage import Storages
+from confide.engine.result import Columns, Rows
+from confide.engine.running import Connection, leave_to_parent, run_apart, run_batches, run_columns
 from confide.engine.source import Attached, File, Source, Stamp, stamp
 from confide.errors import SourceError
 from confide.host.fork import abandon_in_children

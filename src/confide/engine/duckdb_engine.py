@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from confide.engine.database import LIMIT_SECONDS, Database, open_alone
-from confide.engine.running import Columns, Rows
+from confide.engine.result import Columns, Rows
 from confide.engine.source import prepare, version_of
 from confide.engine.sql_engine import SqlEngine
 from confide.policy import Column, Policy

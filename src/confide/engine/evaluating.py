@@ -12,7 +12,8 @@ from confide.engine.choosing import chosen, listed, merged
 from confide.engine.gridding import pointed, summed
 from confide.engine.protocol import Counts, Exact, Keep, Windows
 from confide.engine.refining import passes, refined
-from confide.engine.running import Columns, Rows, ended
+from confide.engine.result import Columns, Rows
+from confide.engine.running import ended
 from confide.engine.sql import SummaryWriter
 from confide.engine.stretches import Stretch
 from confide.engine.telling import parted, teller, told

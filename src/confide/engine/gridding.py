@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.engine.running import Columns
+from confide.engine.result import Columns
 from confide.engine.syntax import APART, case, cast, integer
 from confide.query.grid import EvenGrid, FloatingGrid, Grid
 

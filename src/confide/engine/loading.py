@@ -10,7 +10,8 @@ import duckdb
 
 from confide.engine.csv_header import Header, read_header
 from confide.engine.csv_quotes import quotes_are_closed
-from confide.engine.running import Rows, run
+from confide.engine.result import Rows
+from confide.engine.running import run
 from confide.engine.schema import Stored, read_alike, read_column, read_public_column
 from confide.engine.source import Attached, File, Frame, Source
 from confide.engine.storage import Storage, storage_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.engine.protocol import KeyValue
-from confide.engine.running import Columns
+from confide.engine.result import Columns
 from confide.engine.syntax import case, cast, constant
 from confide.query.grouping import key_size
 from confide.query.tree import BinnedKey, DeclaredKey, Key

@@ -18,7 +18,8 @@ from psycopg.adapt import Loader
 
 from confide.engine.postgres_schema import Described, Relation, describe, relation
 from confide.engine.public import most_rows
-from confide.engine.running import BATCH, Columns, Rows
+from confide.engine.result import Columns, Rows
+from confide.engine.running import BATCH
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.translation import Translator
 from confide.errors import SourceError

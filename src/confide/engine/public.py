@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from confide.engine.row_sql import RowWriter, Storages
-from confide.engine.storage import Storage
+from confide.engine.row_sql import RowWriter
+from confide.engine.storage import Storage, Storages
 from confide.engine.syntax import name
 from confide.policy import Category, Column, Date, Identifier, Number, Text
 from confide.query.tree import Field, Scan

@@ -4,12 +4,12 @@ Only total functions are used: no cast, division or sum here can raise, whatever
 HUGEINT where 62 bits do not hold their span. Comments name the reason where a plainer form would not be total or exact.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from confide.engine.agreeing import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
 from confide.engine.canonical import text_of
 from confide.engine.reading import date_index, number_index
-from confide.engine.storage import Storage
+from confide.engine.storage import Storage, Storages
 from confide.engine.syntax import NARROW, among, case, cast, integer, name, text
 from confide.policy import Category, Date, Identifier, Unbounded
 from confide.policy import Number as NumberColumn
@@ -42,8 +42,6 @@ from confide.query.tree import (
     TextIs,
     TextLike,
 )
-
-Storages = Mapping[tuple[str, str], Storage]
 
 
 class RowWriter:

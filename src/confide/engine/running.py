@@ -10,13 +10,11 @@ from contextvars import copy_context
 from typing import Any, Final, Protocol, TypeVar
 
 import duckdb
-from numpy.typing import NDArray
 
+from confide.engine.result import Columns, Rows
 from confide.engine.workers import dismissed, hired
 from confide.host.fork import leave_open
 
-Rows = list[tuple[Any, ...]]
-Columns = dict[str, NDArray[Any]]
 Result = TypeVar("Result")
 
 BATCH: Final = 50_000

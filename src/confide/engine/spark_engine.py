@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
 from confide.engine.public import most_rows
 from confide.engine.refining import passes
-from confide.engine.running import Columns, Rows
+from confide.engine.result import Columns, Rows
 from confide.engine.spark_parts import Files, Part, TooManyKindsError
 from confide.engine.spark_schema import Place, relation
 from confide.engine.spark_session import NoExecutorsError, OwnSession, new_tag

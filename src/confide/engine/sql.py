@@ -6,7 +6,8 @@ from math import prod
 from confide.engine.bounding import Bounded, bounded_once, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
 from confide.engine.placing import place_sql, placed
-from confide.engine.row_sql import RowWriter, Storages
+from confide.engine.row_sql import RowWriter
+from confide.engine.storage import Storages
 from confide.engine.stretches import Stretch, inside
 from confide.engine.syntax import NARROW, among, case, cast, clamped, integer, name, select
 from confide.policy import Column, Identifier, Text, Unbounded

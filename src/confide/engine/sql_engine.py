@@ -8,9 +8,9 @@ from confide.engine.evaluating import Evaluation
 from confide.engine.failure import unless_failed
 from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
 from confide.engine.public import infer_column, most_rows
-from confide.engine.row_sql import Storages
-from confide.engine.running import Columns, Rows
+from confide.engine.result import Columns, Rows
 from confide.engine.sql import SummaryWriter
+from confide.engine.storage import Storages
 from confide.engine.tabulation import tabulated
 from confide.errors import SourceError
 from confide.policy import Column, Policy

@@ -1,6 +1,7 @@
 """How columns are stored: part of a schema, not of the data."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +35,10 @@ class Storage:
     scale: int = 0
     low: int = 0
     high: int = 0
+
+
+Storages = Mapping[tuple[str, str], Storage]
+"""How the columns of each table are stored, by table and column."""
 
 
 def storage_of(stored: str) -> Storage:

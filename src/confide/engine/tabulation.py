@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from confide.engine.running import Columns, ended
+from confide.engine.result import Columns
+from confide.engine.running import ended
 from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Summary

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.engine.arrange import integers
 from confide.engine.protocol import Counts
-from confide.engine.running import Columns
+from confide.engine.result import Columns
 from confide.query.tree import Always, Cell, Summary, Tally
 
 _NARROW = 2**62
