@@ -308,7 +308,7 @@ def test_parts_that_differ(tmp_path: Path) -> None:
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
-    refused(policy(tmp_path, {"person": "parts"}), "holds no .parquet files")
+    refused(policy(tmp_path, {"person": "parts"}), "holds no Parquet files (.parquet, .pq)")
 
 
 def test_a_truncated_parquet_file(tmp_path: Path) -> None:

@@ -11,14 +11,13 @@ from confide.cli.asking import budget_facts, opened
 from confide.cli.console import Screen, say, show, show_json
 from confide.cli.options import read_sql, read_whole
 from confide.errors import ParameterError
+from confide.policy.file_kind import endings, kind_of
 from confide.release import Session
 from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
     from confide.release.synthetic import Synthetic
     from confide.synthesis.rap import Progress
-
-_ENDINGS = (".parquet", ".pq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ def synthesize(
     options: SynthesisOptions, out: str | None, records: str | None, save: str | None, as_json: bool
 ) -> None:
     arguments, count = _arguments(options), read_whole(records, "--records")
-    parquet = None if out is None else _place(out, "--out", _ENDINGS)
-    kept = None if save is None else _place(save, "--save", ())
+    parquet = None if out is None else _place(out, "--out", records=True)
+    kept = None if save is None else _place(save, "--save")
     if count is not None and count < 1:
         raise ParameterError(f"--records {records} is not a number of records; write a whole number from 1")
     with opened(options.policy, options.ledger, options.analyst) as session:
@@ -165,11 +164,11 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:
+def _place(text: str, option: str, *, records: bool = False) -> Path:
     """Where to write, refused before anything is spent."""
     path = Path(text)
-    if endings and path.suffix.lower() not in endings:
-        raise ParameterError(f"{option} {text}: records are written as {', '.join(endings)}")
+    if records and kind_of(path) != "parquet":
+        raise ParameterError(f"{option} {text}: records are written as {endings('parquet')}")
     if path.is_dir() or not path.parent.is_dir():
         raise ParameterError(f"{option} {text}: there is no folder {path.parent}, or the file is one")
     return path

@@ -6,9 +6,9 @@ how another is read.
 
 import csv
 from dataclasses import dataclass
-from pathlib import Path
 
 from confide.errors import SourceError
+from confide.policy.file_kind import is_tabbed, packing_of
 
 _LONGEST = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
@@ -23,7 +23,7 @@ class Header:
 def read_header(path: str, label: str, wanted: frozenset[str]) -> Header:
     """The header of a file, split by the delimiter that shows the wanted columns, else the most columns."""
     line = _first_lines(path, label)
-    options = _DELIMITERS if not Path(path).name.lower().removesuffix(".gz").endswith(".tsv") else ("\t",)
+    options = ("\t",) if is_tabbed(path) else _DELIMITERS
     headers = [Header(_split(line, delimiter), delimiter) for delimiter in options]
     best = max(headers, key=lambda header: (len(wanted & set(header.names)), len(header.names)))
     if len(set(best.names)) < len(best.names):
@@ -37,7 +37,7 @@ def _first_lines(path: str, label: str) -> str:
 
     text: str | None = None
     try:
-        with pa.input_stream(path, compression="detect") as stream:
+        with pa.input_stream(path, compression=packing_of(path)) as stream:
             text = stream.read(_LONGEST).decode("utf-8-sig", errors="replace")
     except (OSError, pa.ArrowException):
         pass

@@ -5,6 +5,8 @@ The grammar is the one that files are read by: a field is quoted if it begins wi
 
 import re
 
+from confide.policy.file_kind import packing_of
+
 _PIECE = 1 << 22
 _LONGEST = 1 << 25
 """No line is longer; an open quote takes all lines after it along."""
@@ -19,7 +21,7 @@ def quotes_are_closed(path: str, delimiter: str) -> bool:
     fields = re.compile(rb"(?:(?:%b|%b)?+(?:%b|\r\n|\r(?!\Z)|\n))*+" % (quoted, plain, mark))
     rest = b""
     try:
-        with pa.input_stream(path, compression="detect") as stream:
+        with pa.input_stream(path, compression=packing_of(path)) as stream:
             while piece := stream.read(_PIECE):
                 rest = _unread(fields, rest + piece)
                 if len(rest) > _LONGEST:

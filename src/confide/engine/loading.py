@@ -92,7 +92,7 @@ class Loader:
         match source:
             case Frame(frame, _):
                 self._frame(table, source, frame)
-            case File(kind="csv", paths=(path,)):
+            case File(kind="text", paths=(path,)):
                 self._text_file(table, source, path)
             case File():
                 origins = self._origins(table, source)

@@ -8,19 +8,15 @@ from typing import Any, Literal
 from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
 from confide.policy import Policy, Table
+from confide.policy.file_kind import endings, kind_of
 from confide.privacy.naming import plain_name
 
-_SUFFIXES: dict[str, Literal["csv", "parquet"]] = {
-    ".csv": "csv", ".csv.gz": "csv", ".csv.zst": "csv", ".tsv": "csv", ".tsv.gz": "csv",
-    ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
-_DATABASES = (".duckdb", ".db", ".ddb")
 _MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    kind: Literal["csv", "parquet"]
+    kind: Literal["text", "parquet"]
     paths: tuple[str, ...]
     label: str
 
@@ -114,9 +110,10 @@ def _declared(policy: Policy, name: str) -> Source:
         )
     if isinstance(source, str):
         path = _found(policy.base / source, f"source {source}")
-        if path.suffix.lower() not in _DATABASES:
+        if kind_of(path) != "duckdb":
             raise SourceError(
-                f"source {source} is not a DuckDB file (.duckdb); give one file per table: {{{name}: file.parquet}}"
+                f"source {source} is not a DuckDB file ({endings('duckdb')}); "
+                f"give one file per table: {{{name}: file.parquet}}"
             )
         return _database(path, name)
     if name not in source:
@@ -126,23 +123,22 @@ def _declared(policy: Policy, name: str) -> Source:
 
 def _file(path: Path, name: str) -> Source:
     if path.is_dir():
-        parts = tuple(sorted(path.glob("*.parquet")))
+        parts = tuple(sorted(part for part in path.iterdir() if kind_of(part) == "parquet"))
         if not parts:
-            raise SourceError(f"{name}: the folder {path.name} holds no .parquet files")
+            raise SourceError(f"{name}: the folder {path.name} holds no Parquet files ({endings('parquet')})")
         for part in parts:
             _check_parquet(part, name)
         return File("parquet", tuple(map(str, parts)), path.name)
-    packed = path.suffix.lower() in (".gz", ".zst")
-    suffix = "".join(path.suffixes[-2:]).lower() if packed else path.suffix.lower()
-    if suffix in _DATABASES:
+    kind = kind_of(path)
+    if kind is None:
+        raise SourceError(f"{name}: {path.name} is not of a known kind; use {endings()}")
+    if kind == "duckdb":
         return _database(path, name)
-    if suffix not in _SUFFIXES:
-        raise SourceError(f"{name}: {path.name} is not of a known kind; use {', '.join(_SUFFIXES)} or a .duckdb file")
     if path.stat().st_size == 0:
         raise SourceError(f"{name}: {path.name} is empty")
-    if _SUFFIXES[suffix] == "parquet":
+    if kind == "parquet":
         _check_parquet(path, name)
-    return File(_SUFFIXES[suffix], (str(path),), path.name)
+    return File(kind, (str(path),), path.name)
 
 
 def _database(path: Path, name: str) -> Attached:

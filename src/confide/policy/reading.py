@@ -8,6 +8,7 @@ from confide.errors import ParameterError
 from confide.policy.analyst import cap_faults
 from confide.policy.column import ROWS_LIMIT, Column, Identifier
 from confide.policy.column_reading import read_column
+from confide.policy.file_kind import kind_of
 from confide.policy.findings import Findings
 from confide.policy.node import Block, Leaf, Listing, Node
 from confide.policy.scalar import BLANK, read_flag, read_number, read_whole, say
@@ -20,7 +21,6 @@ from confide.privacy.budget import Budget
 FORMAT = 1
 KEYS = ("confide", "source", "budget", "analysts", "unit", "tables", "ledger", "version", "summary_rows")
 TABLE_KEYS = ("public", "references", "at_most", "rows", "size", "columns")
-FRAME_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
 Source = dict[str, str] | str | None
 
@@ -278,7 +278,7 @@ def _read_source(node: Node, tables: dict[str, Table], findings: Findings) -> So
     if isinstance(node, Leaf) and node.value is None:
         return None
     if isinstance(node, Leaf) and isinstance(node.value, str) and node.value.strip() and not node.blank:
-        if not node.value.lower().endswith(FRAME_SUFFIXES):
+        if kind_of(node.value) not in ("text", "parquet"):
             return node.value
         if len(tables) == 1:
             return dict.fromkeys(tables, node.value)

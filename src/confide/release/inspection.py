@@ -9,14 +9,11 @@ from confide.engine.csv_header import read_header
 from confide.engine.stored_tables import stored_tables
 from confide.errors import SourceError
 from confide.policy import Policy
+from confide.policy.file_kind import endings, kind_of
 from confide.release.sources import open_engine
 
 UNKNOWN = ""
 """The type of a column that only a name is known of."""
-
-_TEXT = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz")
-_PARQUET = (".parquet", ".pq")
-_DATABASE = (".duckdb", ".ddb", ".db")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +30,13 @@ def stored_table(path: Path, table: str | None = None) -> StoredTable:
         raise SourceError(f"{path} does not exist")
     if path.is_dir():
         raise SourceError(f"{path} is a folder; give one data file")
-    name = path.name.lower()
+    kind = kind_of(path)
+    if kind is None:
+        raise SourceError(f"{path.name} is not of a known kind; a policy is drafted from {endings()}")
     try:
-        if name.endswith(_DATABASE):
+        if kind == "duckdb":
             return _chosen(path, stored_tables(path), table)
-        if name.endswith(_PARQUET):
-            columns = _parquet(path)
-        elif name.endswith(_TEXT):
-            columns = tuple((column, UNKNOWN) for column in _header(path))
-        else:
-            known = ", ".join((*_TEXT, *_PARQUET, *_DATABASE))
-            raise SourceError(f"{path.name} is not of a known kind; a policy is drafted from {known}")
+        columns = _parquet(path) if kind == "parquet" else tuple((column, UNKNOWN) for column in _header(path))
     except OSError as error:
         raise SourceError(f"{path.name} cannot be read: {error.strerror or 'it is damaged'}") from None
     if not columns:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from confide.errors import SourceError
 from confide.policy import Policy
+from confide.policy.file_kind import kind_of
 
 _HERE = "spark"
 _PREFIX = "spark:"
@@ -69,7 +70,7 @@ def _each(source: Mapping[str, str], policy: Policy) -> SparkPlace:
         key, _, place = setting.partition("=")
         if not setting and written.startswith(_PREFIX) and not written.startswith("spark://"):
             address, place = _HERE, written.removeprefix(_PREFIX)
-            key = "parquet" if "/" in place or place.endswith(".parquet") else "table"
+            key = "parquet" if "/" in place or kind_of(place) == "parquet" else "table"
         if key not in ("parquet", "table") or not place:
             raise SourceError(f"{label}: Spark is named, but no table of it; write ?parquet=PATH or ?table=NAME")
         masters.setdefault(_master(address), label)

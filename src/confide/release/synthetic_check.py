@@ -8,9 +8,8 @@ from typing import Any, Final
 from confide.errors import SourceError
 from confide.policy import Category, Column, Date, Identifier, Number, Text, Unbounded
 from confide.policy.column import show
+from confide.policy.file_kind import endings, is_tabbed, kind_of, packing_of
 
-_TEXT: Final = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz")
-_PARQUET: Final = (".parquet", ".pq")
 _EXAMPLES: Final = 3
 
 
@@ -18,24 +17,23 @@ def read_file(path: Path, label: str) -> Any:
     """A CSV or Parquet file as an Arrow table; the cells of a CSV file are texts, which `checked` reads."""
     import pyarrow as pa  # noqa: PLC0415  heavy, and loaded when used
 
-    name = path.name.lower()
+    kind = kind_of(path)
     if not path.is_file():
         raise SourceError(f"{label}: there is no file {path}")
-    if not name.endswith((*_TEXT, *_PARQUET)):
-        raise SourceError(
-            f"{label}: {path.name} is not of a known kind; use {', '.join((*_TEXT, *_PARQUET))}, or a frame"
-        )
+    if kind not in ("text", "parquet"):
+        known = endings("text", "parquet")
+        raise SourceError(f"{label}: {path.name} is not of a known kind; use {known}, or a frame")
     if path.stat().st_size == 0:
         raise SourceError(f"{label}: {path.name} is empty")
     try:
-        if name.endswith(_PARQUET):
+        if kind == "parquet":
             from pyarrow import parquet  # noqa: PLC0415
 
             return parquet.read_table(path)
         return _text_file(path)
     except (pa.ArrowException, OSError, ValueError):
-        kind = "Parquet" if name.endswith(_PARQUET) else "CSV"
-        raise SourceError(f"{label}: {path.name} cannot be read as {kind}; it may be damaged") from None
+        what = "Parquet" if kind == "parquet" else "CSV"
+        raise SourceError(f"{label}: {path.name} cannot be read as {what}; it may be damaged") from None
 
 
 def checked(frame: Any, columns: Mapping[str, Column], needed: frozenset[str] | None, label: str) -> Any:
@@ -71,12 +69,14 @@ def _text_file(path: Path) -> Any:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
-    parsing = csv.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ",")
-    names = csv.open_csv(path, parse_options=parsing).schema.names
+    parsing = csv.ParseOptions(delimiter="\t" if is_tabbed(path) else ",")
+    with pa.input_stream(path, compression=packing_of(path)) as stream:
+        names = csv.open_csv(stream, parse_options=parsing).schema.names
     converting = csv.ConvertOptions(
         column_types={name: pa.string() for name in names}, null_values=[""], strings_can_be_null=True
     )
-    return csv.read_csv(path, parse_options=parsing, convert_options=converting)
+    with pa.input_stream(path, compression=packing_of(path)) as stream:
+        return csv.read_csv(stream, parse_options=parsing, convert_options=converting)
 
 
 def _missing(name: str, found: list[str]) -> str:
