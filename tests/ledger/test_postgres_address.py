@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from confide.errors import LedgerError
-from confide.ledger import PostgresPlace, is_postgres
+from confide.ledger import PostgresPlace
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'confide[postgres]'")
 
@@ -71,12 +71,6 @@ def test_what_is_wrong_is_said_without_the_password(address: str, words: str) ->
     assert words in str(caught.value)
     assert "s3cret" not in str(caught.value)
     assert caught.value.__cause__ is None
-
-
-def test_what_is_an_address() -> None:
-    assert is_postgres("postgresql://host/db")
-    assert is_postgres("Postgres://host/db")
-    assert not any(map(is_postgres, ("people.ledger", "postgresql", Path("x"), "mysql://host", None)))
 
 
 def test_the_driver_is_imported_only_when_it_is_used() -> None:

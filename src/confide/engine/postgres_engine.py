@@ -13,6 +13,7 @@ from weakref import finalize
 
 import numpy as np
 import psycopg
+import psycopg.conninfo
 from psycopg import sql
 from psycopg.adapt import Loader
 
@@ -23,6 +24,7 @@ from confide.engine.running import BATCH
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.translation import Translator
 from confide.errors import SourceError
+from confide.host.address import HOW_TO_QUOTE, Address, read_address
 from confide.host.fork import abandon_in_children, close_with, leave_open, sever
 from confide.host.patience import within
 from confide.host.refusals import SILENT, refusal
@@ -62,6 +64,9 @@ of the search path, wherever that stands on it."""
 # The driver's own warnings would go to standard error, which is the analyst's.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
+_EXAMPLE = "postgresql://user@host:5432/database?schema=..."
+_NO_ADDRESS = f"the source is not an address of PostgreSQL; write {_EXAMPLE}"
+
 Result = TypeVar("Result")
 
 
@@ -87,8 +92,9 @@ class PostgresEngine(SqlEngine):
         self._watchdog: Watchdog | None = None
         self._closing: finalize[..., Any] | None = None
         self._closed = False
-        self._address, schema = _address(policy.source)
-        self._schemas = None if schema is None else [schema]
+        address = _address(policy.source)
+        self._parameters = address.parameters
+        self._schemas = None if address.schema is None else [address.schema]
         abandon_in_children(self)
         try:
             relations = self._open()
@@ -231,8 +237,8 @@ class PostgresEngine(SqlEngine):
         return self._connection
 
     def _connect(self) -> psycopg.Connection[Any]:
-        settings = {"connect_timeout": round(_CONNECT_SECONDS), "application_name": "confide"}
-        return psycopg.connect(self._address, autocommit=True, **settings)  # type: ignore[arg-type]
+        settings = {"connect_timeout": str(round(_CONNECT_SECONDS)), "application_name": "confide"}
+        return psycopg.connect(autocommit=True, **{**self._parameters, **settings})  # type: ignore[arg-type]
 
     def _set_up(self, connection: psycopg.Connection[Any]) -> None:
         limits = {"statement_timeout": f"{max(1, round(1000 * self._limit))}", "work_mem": _WORK_MEMORY}
@@ -339,13 +345,18 @@ class PostgresEngine(SqlEngine):
         return {column: declared.get(column) for owner, column in self._storages if owner == table}
 
 
-def _address(source: str) -> tuple[str, str | None]:
-    """The address for the driver, and the schema if it names one (?schema=...)."""
-    head, _, query = source.partition("?")
-    parts = [part for part in query.split("&") if part]
-    schema = next((part.split("=", 1)[1] for part in parts if part.startswith("schema=")), None)
-    rest = "&".join(part for part in parts if not part.startswith("schema="))
-    return head + (f"?{rest}" if rest else ""), schema
+def _address(source: str) -> Address:
+    """The address in a policy. Without a schema, its tables are those that the server finds by their names."""
+    address = read_address(source, psycopg)
+    if address is None:
+        raise SourceError(f"{_NO_ADDRESS}, {HOW_TO_QUOTE}")
+    if not address.database:
+        raise SourceError(f"the source {address.shown} names no database; write {_EXAMPLE}")
+    if address.schema == "":
+        raise SourceError(f"the source {address.shown} names an empty schema; write {_EXAMPLE}, or leave it out")
+    if address.anchor is not None:
+        raise SourceError(f"the source {address.shown} names an anchor, which only a ledger has; leave it out")
+    return address
 
 
 def _array(values: list[Any]) -> Any:
@@ -387,5 +398,5 @@ def _complaint(error: Exception) -> str:
         return f"the PostgreSQL server fails (SQLSTATE {error.sqlstate})"
     text = str(error)
     if isinstance(error, psycopg.ProgrammingError) or re.search(r"invalid (\w+ )*(option|value|port|integer)", text):
-        return "the source is not an address of PostgreSQL; write postgresql://user@host:5432/database?schema=..."
+        return _NO_ADDRESS
     return f"the PostgreSQL server {refusal(text).words}"

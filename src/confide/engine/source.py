@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
+from confide.host.address import is_settings
 from confide.policy import Policy, Table
 from confide.policy.file_kind import endings, kind_of
 from confide.privacy.naming import plain_name
@@ -118,6 +119,10 @@ def _declared(policy: Policy, name: str) -> Source:
         return _database(path, name)
     if name not in source:
         raise SourceError(f"the policy's source names no file for {name}")
+    if "://" in source[name] or is_settings(source[name]):  # and it may hold a password
+        raise SourceError(
+            f"{name} is given an address, not a file; a database holds all tables: source: postgresql://..."
+        )
     return _file(_found(policy.base / source[name], f"{name}: {source[name]}"), name)
 
 

@@ -6,7 +6,7 @@ from confide.ledger.creation import restore_anchor
 from confide.ledger.export import check_export, export
 from confide.ledger.memory import MemoryLedger
 from confide.ledger.postgres import PostgresLedger, postgres_holds_ledger, restore_postgres_anchor
-from confide.ledger.postgres_address import PostgresPlace, is_postgres
+from confide.ledger.postgres_address import PostgresPlace
 from confide.ledger.protocol import Ledger
 from confide.ledger.replay import Statement
 from confide.ledger.sqlite import SqliteLedger
@@ -23,7 +23,6 @@ __all__ = [
     "Statement",
     "check_export",
     "export",
-    "is_postgres",
     "postgres_holds_ledger",
     "restore_anchor",
     "restore_postgres_anchor",

@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from confide.host.address import has_password
 from confide.policy.column import Category, Column, Date, Number, Text, show
-from confide.policy.place import has_password
 from confide.policy.policy import Policy
 from confide.policy.table import Table
 
@@ -21,9 +21,9 @@ MANY_ROWS = 1_000
 def cautions(policy: Policy) -> Iterator[str]:
     """Each caution as a sentence that says what to do."""
     yield from _budget_cautions(policy)
-    for address in (policy.source, policy.ledger):
-        if isinstance(address, str) and has_password(address):
-            yield "a password stands in the policy; keep it in the environment of the database's client instead"
+    sources = policy.source.values() if isinstance(policy.source, Mapping) else (policy.source or "",)
+    if any(map(has_password, (*sources, policy.ledger or ""))):
+        yield "a password stands in the policy; keep it in the environment of the database's client instead"
     for table in policy.tables.values():
         if isinstance(policy.source, Mapping) and table.name not in policy.source:
             yield f"{table.name}: no source is named, so its frame must be given when the data is opened"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from confide.host.address import without_password
 from confide.policy.caution import cautions
 from confide.policy.column import Category, Column, Date, Identifier, Number, Text, Unbounded, show
-from confide.policy.place import without_password
 from confide.policy.policy import Policy
 from confide.policy.table import KeyUnit, Table
 from confide.privacy.amount import show as show_short
@@ -111,7 +111,7 @@ def _source(policy: Policy) -> str:
     if policy.source is None:
         return "frames that are given when the data is opened"
     if isinstance(policy.source, Mapping):
-        return ", ".join(f"{name} from {file}" for name, file in policy.source.items())
+        return ", ".join(f"{name} from {without_password(file)}" for name, file in policy.source.items())
     return without_password(policy.source)
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from confide.errors import ParameterError
+from confide.host.address import is_postgres
 from confide.policy.analyst import cap_faults
 from confide.policy.column import ROWS_LIMIT, Column, Identifier
 from confide.policy.column_reading import read_column
@@ -278,7 +279,7 @@ def _read_source(node: Node, tables: dict[str, Table], findings: Findings) -> So
     if isinstance(node, Leaf) and node.value is None:
         return None
     if isinstance(node, Leaf) and isinstance(node.value, str) and node.value.strip() and not node.blank:
-        if kind_of(node.value) not in ("text", "parquet"):
+        if is_postgres(node.value) or kind_of(node.value) not in ("text", "parquet"):
             return node.value
         if len(tables) == 1:
             return dict.fromkeys(tables, node.value)

@@ -6,19 +6,18 @@ from hashlib import sha256
 from pathlib import Path
 
 from confide.errors import LedgerError, ParameterError
+from confide.host.address import is_postgres, is_settings, without_password
 from confide.ledger import (
     Ledger,
     PostgresLedger,
     PostgresPlace,
     SqliteLedger,
-    is_postgres,
     postgres_holds_ledger,
     restore_anchor,
     restore_postgres_anchor,
 )
 from confide.ledger.place import Place
 from confide.policy import Policy
-from confide.policy.place import without_password
 from confide.privacy.budget import Budget
 
 LedgerPath = str | os.PathLike[str] | None
@@ -95,6 +94,11 @@ def _place(place: str, base: Path, policy: Policy) -> LedgerPlace:
         raise ParameterError(
             f"the ledger {place.split('://', maxsplit=1)[0]}://... is of no known kind: a ledger is a file, or a "
             "schema on PostgreSQL (postgresql://user@host/database?schema=people)"
+        )
+    if is_settings(place):
+        raise ParameterError(
+            "the ledger is given as settings of a PostgreSQL server: write them as an address, "
+            "postgresql://user@host/database?schema=people"
         )
     try:
         return base / Path(place).expanduser()

@@ -7,11 +7,9 @@ from typing import Any
 from confide.engine import Engine
 from confide.engine.duckdb_engine import DuckDBEngine
 from confide.errors import SourceError
+from confide.host.address import is_postgres, is_settings
 from confide.policy import Policy
 from confide.release.spark_place import SparkPlace, named_tables, spark_place
-
-_POSTGRES = ("postgresql://", "postgres://")
-
 
 Data = Mapping[str, Any] | Any | None
 """Frames by table, or a session of Spark that has the tables."""
@@ -26,12 +24,17 @@ def open_engine(policy: Policy, data: Data = None, *, lines: bool = False) -> En
     place = spark_place(policy)
     if place is not None or _is_spark_session(data):
         return _open_spark(policy, place, data)
-    if isinstance(source, str) and source.startswith(_POSTGRES):
+    if isinstance(source, str) and is_postgres(source):
         _refuse_frames(data, "PostgreSQL")
         _require("psycopg", "PostgreSQL", "postgres")
         from confide.engine.postgres_engine import PostgresEngine  # noqa: PLC0415  a driver that few need
 
         return PostgresEngine(policy)
+    if isinstance(source, str) and is_settings(source):
+        raise SourceError(
+            "the source is given as settings of a PostgreSQL server; write them as an address, "
+            "postgresql://user@host:5432/database?schema=..."
+        )
     if isinstance(source, str) and "://" in source:
         scheme = source.split("://", maxsplit=1)[0]
         raise SourceError(f"the source {scheme} is not known; use files, frames, postgresql:// or spark")
