@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from confide.privacy.public_randomness import public_generator
+
 Array = NDArray[Any]
 
 REGIONS = ("N", "E", "S", "W", "C")
@@ -56,7 +58,7 @@ class Census:
 
 def make_census(people: int) -> Census:
     """The same country for the same number of people, always."""
-    random = np.random.default_rng(_SEED)
+    random = public_generator(_SEED)
     person = _people(random, people)
     names = {
         "region": np.array(REGIONS, dtype=object),

@@ -11,9 +11,9 @@ from itertools import count
 import duckdb
 
 from confide.engine.loading import ISNAN, Loader, lock, settle
-from confide.engine.storage import Storages
 from confide.engine.running import leave_to_parent
 from confide.engine.source import Source
+from confide.engine.storage import Storages
 from confide.host.fork import abandon_in_children, close_with
 from confide.policy import Table
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 import duckdb
 
 from confide.engine.loading import Loader
-from confide.engine.storage import Storages
 from confide.engine.result import Columns, Rows
 from confide.engine.running import Connection, leave_to_parent, run_apart, run_batches, run_columns
 from confide.engine.source import Attached, File, Source, Stamp, stamp
+from confide.engine.storage import Storages
 from confide.errors import SourceError
 from confide.host.fork import abandon_in_children
 from confide.policy import Table

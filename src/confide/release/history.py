@@ -15,6 +15,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.identity import VERSION
+from confide.privacy.public_randomness import public_generator
 from confide.query.identity import spoken_of
 from confide.release.holdings import Holdings
 from confide.release.synthesizing import table_of
@@ -51,7 +52,7 @@ def history(holdings: Holdings, table: str | None, pad: int, columns: Sequence[s
     width = min(3, len(names)) if not parts else max(2, round(np.mean([len(part.columns) for part in parts])))
     # Public, and the same whenever it is asked again: the request that follows is then the same request.
     seed = int.from_bytes(sha256(repr((own.name, names, sorted(map(str, parts)), wanted)).encode()).digest()[:8])
-    generator = np.random.default_rng(seed)
+    generator = public_generator(seed)
     return padded(found, names, wanted, width, width, generator=generator)
 
 

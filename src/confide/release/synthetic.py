@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from confide.errors import ConfideError, ParameterError, SourceError
 from confide.policy import Policy, RowUnit, Table
 from confide.privacy.budget import Budget
+from confide.privacy.public_randomness import fresh_public_generator, public_generator
 from confide.release.cost import Cost
 from confide.release.frames import as_pandas, as_polars
 from confide.release.records import drawn_places, records
@@ -69,7 +70,7 @@ class Synthetic:
         """`n` records in the policy's schema, as many as the data are thought to have if not given. Free."""
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_RECORDS):
             raise ParameterError(f"n = {n!r} is not a number of records; write a whole number from 1")
-        generator = np.random.default_rng()
+        generator = fresh_public_generator()
         places = drawn_places(self.relaxed, self._expected() if n is None else n, generator)
         return records(self.table, self.domain, places, generator)
 
@@ -79,7 +80,7 @@ class Synthetic:
 
     @cached_property
     def _records(self) -> "pyarrow.Table":
-        generator = np.random.default_rng(zlib.crc32(self.relaxed.weights.tobytes()))
+        generator = public_generator(zlib.crc32(self.relaxed.weights.tobytes()))
         return records(self.table, self.domain, drawn_places(self.relaxed, self._expected(), generator), generator)
 
     def _expected(self) -> int:

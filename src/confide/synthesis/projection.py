@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide.privacy.public_randomness import public_generator
 from confide.synthesis.goal import Array, Goal, Layout, Tiles, goal_of, layout_of, members_of, padded
 from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries
 from confide.synthesis.relaxed import RelaxedTable
@@ -75,7 +76,7 @@ def project(
     for single queries, so that rounds of different sizes share one compiled program.
     """
     layout = layout_of(sizes, measured)
-    generator = np.random.default_rng(seed)
+    generator = public_generator(seed)
     first = _beginning(layout, measured, total, rows, generator) if start is None else padded(layout, start.weights)
     cells = sum(len(part.counts) for part in measured)
     scale = min(part.variance for part in measured) / total**2
