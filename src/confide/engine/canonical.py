@@ -5,7 +5,7 @@ pattern admits nothing that the cast could refuse, and always as TRY_CAST of a T
 cast it plainly. Patterns are of ASCII, without backslashes, and match the whole of a text.
 """
 
-from typing import Final
+from typing import Final, assert_never
 
 from confide.engine.storage import Storage
 from confide.engine.syntax import among, case, cast, double, text
@@ -70,7 +70,10 @@ def text_of(value: str, storage: Storage) -> str:
             # cast of repeated values is done for all of them, whatever CASE it stands in.
             told = _moment_text(cast(f"LEAST(GREATEST({moment}, {_FIRST}), {_LAST})", "VARCHAR"))
             return case([(f"{moment} BETWEEN {_FIRST} AND {_LAST}", told)])
-    return written
+        case "integer" | "wide integer" | "decimal" | "index" | "boolean" | "time" | "uuid" | "nothing" | "other":
+            return written
+        case _:
+            assert_never(storage.kind)
 
 
 def _float_text(value: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, assert_never
 
 import duckdb
 
@@ -103,6 +103,8 @@ class Loader:
                 origin = f"{aliases[path]}.main.{name(table.name)}"
                 kind = "VIEW" if self._stays(aliases[path], table) else "TABLE"
                 self._stored(table, source, [self._uncollated(source, origin)], kind)
+            case _:
+                assert_never(source)
 
     def _frame(self, table: Table, source: Frame, frame: object) -> None:
         alias = f"frame {table.name}"

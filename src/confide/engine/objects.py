@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 from uuid import UUID
 
 import numpy as np
 
 from confide.engine.canonical import LARGEST_EXACT, LEAST_POSITIONAL, MOST_POSITIONAL, SIGNIFICANT
-from confide.policy import Category, Column, Date, Number, Unbounded
+from confide.policy import Category, Column, Date, Identifier, Number, Text, Unbounded
 
 _MOST_DIGITS: Final = 100
 _LARGEST: Final = 1e300
@@ -47,7 +47,10 @@ def _wanted(column: Column | None) -> Wanted:
             return "date"
         case Category() if column.kind is not str:
             return "whole" if column.kind is int else "truth"
-    return "text"
+        case Category() | Identifier() | Text() | None:
+            return "text"
+        case _:
+            assert_never(column)
 
 
 def _told(value: Any, wanted: Wanted, column: Column | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from confide.engine.protocol import KeyValue
 from confide.engine.result import Columns
 from confide.engine.syntax import case, cast, constant
 from confide.query.grouping import key_size
-from confide.query.tree import BinnedKey, DeclaredKey, Key
+from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 
 MOST_PLACED: Final = 256
 """Up to so many values a statement tells their places; a longer list is looked up here."""
@@ -39,7 +39,10 @@ def places(key: Key) -> Mapping[KeyValue, int] | None:
             return {value: place for place, value in enumerate(values)}
         case BinnedKey(count=count):
             return {place: place for place in range(count)}
-    return None
+        case UnknownKey():
+            return None
+        case _:
+            assert_never(key)
 
 
 def groups_of(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from confide.engine.syntax import case, cast, text
 from confide.policy import Column, Date, Number, Unbounded
@@ -125,7 +125,10 @@ def canonical_text(raw: str, family: Family) -> str:
             midnight = (f"{cast(day, 'TIMESTAMP')} = {raw}", f"TO_CHAR({raw}, 'YYYY-MM-DD')")
             moment = f"RTRIM(RTRIM(TO_CHAR({raw}, {_MOMENT}), '0'), '.')"
             return case([(_in_calendar(day), case([midnight], moment))])
-    return cast(raw, "TEXT")
+        case "integer" | "boolean" | "text" | "uuid" | "moment" | "time" | "other":
+            return cast(raw, "TEXT")
+        case _:
+            assert_never(family)
 
 
 def _decimal(column: Number | Unbounded | None, raw: str, stored: StoredType) -> tuple[str, str]:

@@ -5,13 +5,14 @@ HUGEINT where 62 bits do not hold their span. Comments name the reason where a p
 """
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from confide.engine.agreeing import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
 from confide.engine.canonical import text_of
 from confide.engine.reading import date_index, number_index
 from confide.engine.storage import Storage, Storages
 from confide.engine.syntax import NARROW, among, case, cast, integer, name, text
-from confide.policy import Category, Date, Identifier, Unbounded
+from confide.policy import Category, Date, Identifier, Text, Unbounded
 from confide.policy import Number as NumberColumn
 from confide.policy.column import INDEX_LIMIT
 from confide.query.tree import (
@@ -108,10 +109,13 @@ class RowWriter:
                 if column.kind is int:
                     return Joined(value, "number", reach=INDEX_LIMIT)
                 return Joined(value, "flag" if column.kind is bool else "text")
-        storage = self.storage(field)
-        if storage.kind in ("integer", "wide integer") and isinstance(column, Identifier):
-            return Joined(self.column(field), "number", reach=1 << (64 if storage.kind == "integer" else 128))
-        return Joined(text_of(self.column(field), storage), "text")
+            case Identifier() | Text() | Unbounded():
+                storage = self.storage(field)
+                if storage.kind in ("integer", "wide integer") and isinstance(column, Identifier):
+                    return Joined(self.column(field), "number", reach=1 << (64 if storage.kind == "integer" else 128))
+                return Joined(text_of(self.column(field), storage), "text")
+            case _:
+                assert_never(column)
 
     def joined_text(self, field: Field) -> str:
         """The same as a text that is the same for all columns that agree; NULL where no text could agree."""
@@ -155,6 +159,8 @@ class RowWriter:
                 return case(cases, None if otherwise is None else self.number(otherwise))
             case FirstKnown(options):
                 return f"COALESCE({', '.join(self.number(option) for option in options)})"
+            case _:
+                assert_never(node)
 
     def _wide(self, node: Number, span: Span) -> str:
         """The operand in a type that holds the result."""
@@ -192,6 +198,8 @@ class RowWriter:
                 return f"NOT ({self.equal(left, right)})" if negated else self.equal(left, right)
             case Known(subject, negated):
                 return f"{self.subject(subject)} IS {'' if negated else 'NOT '}NULL"
+            case _:
+                assert_never(node)
 
     def _comparand(self, node: Compare) -> str:
         """A whole-number column strictly inside its range compares as it is stored, so that blocks can be skipped."""
@@ -217,3 +225,5 @@ def _owners(relation: Relation) -> Iterable[tuple[str, Scan | PerUnit]]:
         case PerUnit(inner, source=source):
             yield from _owners(inner)
             yield source, relation
+        case _:
+            assert_never(relation)

@@ -8,6 +8,7 @@ text, and as a text it is canonical.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from confide.engine.canonical import (
     LARGEST_EXACT,
@@ -72,7 +73,10 @@ def read_column(column: Column, stored: str, where: str) -> Stored:
             return _listed_truth(raw, storage)
         case Identifier():
             return _identifier(raw, stored, storage)
-    return Stored(text_of(raw, storage), Storage("text"))
+        case Category() | Text():
+            return Stored(text_of(raw, storage), Storage("text"))
+        case _:
+            assert_never(column)
 
 
 def read_alike(column: Column, parts: Sequence[Stored]) -> tuple[Stored, ...]:
@@ -90,7 +94,10 @@ def read_alike(column: Column, parts: Sequence[Stored]) -> tuple[Stored, ...]:
             return tuple(Stored(f"TRY_CAST({part.sql} AS BIGINT)", Storage("integer")) for part in parts)
         case Identifier() if kinds == {"integer"}:
             return tuple(Stored(f"CAST({part.sql} AS BIGINT)", Storage("integer")) for part in parts)
-    return tuple(Stored(text_of(part.sql, part.storage), Storage("text")) for part in parts)
+        case Category() | Identifier() | Text():
+            return tuple(Stored(text_of(part.sql, part.storage), Storage("text")) for part in parts)
+        case _:
+            assert_never(column)
 
 
 def read_public_column(label: str, stored: str) -> Stored:
@@ -112,7 +119,10 @@ def words(column: Column) -> str:
             return f"a category of {kinds[column.kind]}"
         case Identifier():
             return "an id"
-    return "text"
+        case Text():
+            return "text"
+        case _:
+            assert_never(column)
 
 
 def _empty(column: Column) -> Stored:
@@ -124,8 +134,10 @@ def _empty(column: Column) -> Stored:
             kind, storage = "DATE", Storage("date")
         case Category() if column.kind is not str:
             kind, storage = ("BIGINT", Storage("integer")) if column.kind is int else ("BOOLEAN", Storage("boolean"))
-        case _:
+        case Category() | Identifier() | Text():
             kind, storage = "VARCHAR", Storage("text")
+        case _:
+            assert_never(column)
     return Stored(f"NULL::{kind}", storage)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from confide.engine.frame import digest, to_arrow
 from confide.errors import SourceError
@@ -80,6 +80,8 @@ def stamp(source: Source) -> Stamp:
             return ("files",), *(_stamp(Path(path)) for path in paths)
         case Attached(path=path):
             return ("files",), _stamp(Path(path)), _stamp(Path(f"{path}.wal"))
+        case _:
+            assert_never(source)
 
 
 def _stamp(path: Path) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ may evaluate it before the condition that it stands behind. So none can raise, o
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from confide.engine.syntax import case, cast
 from confide.policy import Category, Column, Date, Number, Unbounded
@@ -114,7 +114,10 @@ def canonical_text(raw: str, stored: StoredType) -> str:
             return case([(_in_calendar(cast(raw, "DATE")), case([midnight], written))])
         case "text":
             return f"TRY_VALIDATE_UTF8({_as_bytes(raw, stored)})"
-    return cast(raw, "STRING")
+        case "integer" | "boolean" | "time" | "nothing" | "other":
+            return cast(raw, "STRING")
+        case _:
+            assert_never(stored.family)
 
 
 def _as_bytes(raw: str, stored: StoredType) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import assert_never
 
 from confide.engine.bounding import Bounded, bounded_once, bounded_rows
 from confide.engine.gridding import gridded_rows, sum_columns
@@ -178,6 +179,8 @@ class SummaryWriter:
                 return f"{self._from(left)} {'LEFT JOIN' if optional else 'JOIN'} {self._from(right)} ON {condition}"
             case PerUnit():
                 return f"({self._per_unit(relation)}) AS {relation.source}"
+            case _:
+                assert_never(relation)
 
     def _per_unit(self, relation: PerUnit) -> str:
         unit = self._rows.column(relation.unit)
@@ -209,6 +212,8 @@ class SummaryWriter:
                 return f"{cast(shifted, 'BIGINT') if number.span.largest < NARROW else shifted} // {width}"
             case UnknownKey(_, field):
                 return self._rows.column(field)
+            case _:
+                assert_never(key)
 
     def _valid(self, keys: Sequence[tuple[str, str]]) -> list[str]:
         """Which rows fall into a group of the result."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from confide.policy.column import Category, CategoryValue, Column, Date, Identifier, Number, Text, Unbounded, show
 from confide.policy.table import SUMMARY_ROWS, Contribution, KeyUnit, Table, Unit
@@ -79,6 +79,8 @@ def _column(column: Column) -> str:
             return f"range: [{first.isoformat()}, {last.isoformat()}]{_bins(bins)}"
         case Unbounded(_, grain):
             return f"range: unbounded, grain: {show(grain)}"
+        case _:
+            assert_never(column)
 
 
 def _bins(bins: Fraction | None) -> str:

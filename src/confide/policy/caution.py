@@ -3,9 +3,10 @@
 import unicodedata
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import assert_never
 
 from confide.host.address import has_password
-from confide.policy.column import Category, Column, Date, Number, Text, show
+from confide.policy.column import Category, Column, Date, Identifier, Number, Text, Unbounded, show
 from confide.policy.policy import Policy
 from confide.policy.table import Table
 
@@ -71,6 +72,10 @@ def _column_cautions(policy: Policy, column: Column) -> Iterator[str]:
             yield from _look_alikes(values)
         case Text() if policy.budget.pure:
             yield "text groups need a threshold, and a threshold needs a δ in the budget"
+        case Date() | Text() | Identifier() | Unbounded():
+            return
+        case _:
+            assert_never(column)
 
 
 def _look_alikes(values: tuple[object, ...]) -> Iterator[str]:

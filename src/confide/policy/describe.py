@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from confide.host.address import without_password
 from confide.policy.caution import cautions
@@ -152,6 +153,8 @@ def _known_and_use(column: Column) -> tuple[str, str, str]:
             return "date", f"{first} to {last}", "filters, counts, groups by bins"
         case Unbounded(_, grain):
             return "number", f"no bounds, rounded to {show(grain)}", "filters and counts; no sums"
+        case _:
+            assert_never(column)
 
 
 def _value(value: object) -> str:

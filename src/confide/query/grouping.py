@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from math import floor, prod
-from typing import Literal
+from typing import Literal, assert_never
 
 from sqlglot import exp
 
@@ -95,7 +95,10 @@ def key_size(key: Key) -> int | None:
             return len(key.values)
         case BinnedKey():
             return key.count
-    return None
+        case UnknownKey():
+            return None
+        case _:
+            assert_never(key)
 
 
 def _subject(key: Key) -> Field | Number | None:

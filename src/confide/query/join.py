@@ -6,11 +6,12 @@ table alone, and no row of another unit can change it.
 """
 
 from dataclasses import replace
+from typing import assert_never
 
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Category, Column, Date, Identifier, KeyUnit, Number, Policy, Text
+from confide.policy import Category, Column, Date, Identifier, KeyUnit, Number, Policy, Text, Unbounded
 from confide.query.parse import conjuncts, shown
 from confide.query.scope import Scope, Source
 from confide.query.tree import Derived, Field, Join, Relation, Scan
@@ -200,7 +201,10 @@ def _kind(column: Column) -> str | None:
             return "whole number" if column.integer else "number"
         case Date():
             return "date"
-    return None
+        case Unbounded():
+            return None
+        case _:
+            assert_never(column)
 
 
 def equal_units(relation: Relation, unit: Field) -> frozenset[Field]:

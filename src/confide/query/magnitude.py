@@ -7,6 +7,7 @@ Noise has no bound, so this is no proof that arithmetic on released numbers stay
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import log2
+from typing import assert_never
 
 from confide.errors import QueryError
 from confide.policy.column import INDEX_LIMIT, ROWS_LIMIT
@@ -75,7 +76,8 @@ def check_magnitudes(
                 return _combined(operation, scale(left), scale(right))
             case Within(inner) | Magnitude(inner) | Rounded(inner):
                 return scale(inner)
-        raise TypeError(f"{type(value).__name__} is not a value")
+            case _:
+                assert_never(value)
 
     for value in values:
         scale(value)

@@ -5,15 +5,21 @@ written as SQL. So what a construct repeats (the subject of BETWEEN, of CASE x W
 it, before it is built, and all work on a question is bounded by the limit.
 """
 
+from typing import assert_never
+
 from confide.errors import QueryError
-from confide.query.question import Arithmetic, Magnitude, Rounded, Value, Within
+from confide.query.question import Arithmetic, Estimated, Magnitude, Mean, Measured, Rounded, Spread, Value, Within
+from confide.query.question import Number as ReleasedNumber
 from confide.query.tree import (
     Absolute,
+    Always,
     Among,
     Both,
     Choice,
     Combined,
     Compare,
+    Constant,
+    Derived,
     Either,
     Field,
     FirstKnown,
@@ -21,8 +27,11 @@ from confide.query.tree import (
     Number,
     OneOf,
     Predicate,
+    Reading,
+    SameField,
     Scaled,
     TextIs,
+    TextLike,
 )
 
 MOST_PARTS = 5_000
@@ -72,4 +81,9 @@ def size(node: Field | Number | Predicate | Value) -> int:
             return 1 + size(subject)
         case Among(_, values) | TextIs(_, values):
             return 1 + len(values) // LISTED_PER_PART
-    return 1
+        case Field() | Reading() | Derived() | Constant() | Always() | TextLike() | SameField():
+            return 1
+        case Estimated() | Measured() | Mean() | Spread() | ReleasedNumber():
+            return 1
+        case _:
+            assert_never(node)

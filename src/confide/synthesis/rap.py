@@ -7,7 +7,7 @@ released. `loss` of a fit is in units of the noise, so 1 is as good as noisy cou
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class _Run:
                 self._choose_marginals()
             case "queries":
                 self._choose_queries()
+            case _:
+                assert_never(strategy.select)
         assert self._fit is not None
         return Projected(Model(self._fit.table, self._total()), self._fit.loss, len(self._measured))
 

@@ -7,7 +7,7 @@ them counts: it is positive exactly if all are.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from confide.trust.facts import Facts, Steps, row_steps, whole_steps
 from confide.trust.reading import Reading, Seen, Sides, Totals, Whole
@@ -138,4 +138,7 @@ def margin_of(facts: Facts, target: Target, epsilon: Fraction) -> Margin:
             return MeanMargin.make(facts, target, epsilon)
         case "quantile":
             return QuantileMargin.make(facts, target, epsilon)
-    return WholeMargin.make(facts, target, epsilon)
+        case "count" | "sum":
+            return WholeMargin.make(facts, target, epsilon)
+        case _:
+            assert_never(facts.kind)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 
@@ -69,6 +70,8 @@ def seen_in(reading: Reading, tally: Tally) -> Seen:
             return bucketed(tally, edges)
         case Values():
             return tally
+        case _:
+            assert_never(reading)
 
 
 def quantile_of(tally: Tally, q: Fraction) -> Fraction | None:
@@ -105,7 +108,10 @@ def imagined_sum(synthetic: Tally) -> Imagined:
                 factor = max(Fraction(0), whole + gap) / whole if whole > 0 else Fraction(1)
                 grown = np.array([[int(int(part) * factor) for part in row] for row in sums], dtype=object)
                 return Buckets(edges, counts, grown)
-        return seen
+            case Tally():
+                return seen
+            case _:
+                assert_never(seen)
 
     return imagine
 

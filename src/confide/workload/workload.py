@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, assert_never
 
 from confide.errors import ParameterError
 from confide.workload.domain import Domain
@@ -103,6 +103,8 @@ class Workload:
                     counts.append(part)
                 case Sql(text):
                     raise ParameterError(f"the SQL of a workload is read by a session: {text[:60]}")
+                case _:
+                    assert_never(part)
         if len(thresholds) > MOST_SETS:
             raise _too_many_sets(len(thresholds))
         bound = BoundWorkload(domain, tuple(Marks(columns, need) for columns, need in thresholds), tuple(counts))
