@@ -8,7 +8,7 @@ import pytest
 
 from confide.errors import ConfideError, PolicyError
 from confide.policy import Policy, load
-from confide.policy.yaml_text import TEXT_LIMIT
+from confide.privacy.limits import LONGEST_POLICY
 from tests.policy.samples import PEOPLE, only_problem, people
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 
 def test_the_longest_file_is_read(tmp_path: Path) -> None:
     filler = "# " + "x" * 98 + "\n"
-    content = PEOPLE + filler * ((TEXT_LIMIT - len(PEOPLE)) // len(filler))
+    content = PEOPLE + filler * ((LONGEST_POLICY - len(PEOPLE)) // len(filler))
     assert load(write(tmp_path, content.encode())) == load(people())
 
 

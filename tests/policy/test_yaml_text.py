@@ -5,7 +5,8 @@ import yaml
 
 from confide.policy.findings import Findings
 from confide.policy.node import Block, Leaf, Listing, Node, UnreadableError
-from confide.policy.yaml_text import TEXT_LIMIT, compose
+from confide.policy.yaml_text import compose
+from confide.privacy.limits import LONGEST_POLICY
 
 
 @pytest.fixture(autouse=True, params=["libyaml", "python"])
@@ -111,7 +112,7 @@ def test_deep_nesting_is_refused_and_not_a_recursion(text: str) -> None:
 
 def test_a_huge_text_is_refused() -> None:
     with pytest.raises(UnreadableError, match="longer"):
-        read("a: " + "x" * TEXT_LIMIT)
+        read("a: " + "x" * LONGEST_POLICY)
 
 
 def test_lines_hold_with_windows_ends_and_names_of_all_scripts() -> None:

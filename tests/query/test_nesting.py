@@ -16,11 +16,12 @@ import pytest
 from sqlglot.dialects.dialect import Dialects
 
 from confide.errors import ParameterError, QueryError
+from confide.privacy.limits import LONGEST_QUERY, MOST_PARTS
 from confide.query import bind
 from confide.query.conjunction import bind_conjunction
 from confide.query.identity import question_name
-from confide.query.parse import LONGEST, parse, shown
-from confide.query.room import MOST_PARTS, size
+from confide.query.parse import parse, shown
+from confide.query.room import size
 from tests.query.samples import CATALOG, POLICIES
 
 SECONDS = 1.0
@@ -114,7 +115,7 @@ def nested(outer: str, inner: str, depth: int, innermost: str) -> str:
     return text
 
 
-def chained(name: str, limit: int = LONGEST) -> str:
+def chained(name: str, limit: int = LONGEST_QUERY) -> str:
     frame, link = CHAINS[name]
     room, links = limit - len(frame), []
     number = 1
@@ -127,7 +128,7 @@ def chained(name: str, limit: int = LONGEST) -> str:
 
 def seconds(text: str, dialect: str, policy: str = "row") -> float:
     """How long a text takes to be bound or refused; what is bound has no more parts than there is room for."""
-    assert len(text) <= LONGEST
+    assert len(text) <= LONGEST_QUERY
     begun, message = time.process_time(), "a question"
     try:
         question = bind(text, POLICIES[policy], CATALOG, dialect=dialect)
@@ -151,7 +152,7 @@ def attacks(depths: tuple[int, ...], pairs: bool) -> Iterator[str]:
         for outer, inner in product(templates, templates) if pairs else zip(templates, templates, strict=True):
             for depth in depths:
                 text = frame.format(nested(outer, inner, depth, innermost))
-                if len(text) <= LONGEST:
+                if len(text) <= LONGEST_QUERY:
                     yield text
 
 

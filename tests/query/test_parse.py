@@ -7,9 +7,10 @@ import pytest
 from sqlglot import exp
 
 from confide.errors import ParameterError, QueryError
+from confide.privacy.limits import LONGEST_QUERY
 from confide.query import bind
 from confide.query.clause import check_parts
-from confide.query.parse import LONGEST, parse, shown
+from confide.query.parse import parse, shown
 from tests.query.samples import CATALOG, POLICIES
 
 LONG = {
@@ -61,11 +62,11 @@ def test_a_long_list_of_alternatives_is_fine() -> None:
 
 def test_the_limits_are_what_the_message_says() -> None:
     text = "SELECT COUNT(*) FROM person WHERE job = '{}'"
-    fits = text.format("x" * (LONGEST - len(text) + 2))
-    assert len(fits) == LONGEST
+    fits = text.format("x" * (LONGEST_QUERY - len(text) + 2))
+    assert len(fits) == LONGEST_QUERY
     bind(fits, POLICIES["row"], CATALOG)
-    with pytest.raises(QueryError, match=f"at most {LONGEST:,} are read"):
-        bind(text.format("x" * (LONGEST - len(text) + 3)), POLICIES["row"], CATALOG)
+    with pytest.raises(QueryError, match=f"at most {LONGEST_QUERY:,} are read"):
+        bind(text.format("x" * (LONGEST_QUERY - len(text) + 3)), POLICIES["row"], CATALOG)
 
 
 def test_parentheses_in_a_text_are_not_nesting() -> None:

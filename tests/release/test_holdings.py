@@ -15,11 +15,12 @@ import pytest
 
 import confide
 from confide.errors import ConfideError, EngineError, LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
-from confide.ledger import LONGEST_ANSWER, SqliteLedger
+from confide.ledger import SqliteLedger
 from confide.mechanism import KernelRandomness
 from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
+from confide.privacy.limits import LONGEST_ANSWER
 from confide.privacy.loss import PureDP
 from confide.release.guard import FAILURE
 from confide.release.holdings import Holdings

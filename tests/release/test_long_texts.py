@@ -9,7 +9,7 @@ import pytest
 import confide
 import confide.testing
 from confide.errors import ConfideError
-from confide.query.parse import LONGEST
+from confide.privacy.limits import LONGEST_QUERY
 from tests.query.test_nesting import CHAINS, chained, nested
 
 COLUMNS = {
@@ -84,7 +84,7 @@ def test_a_view_and_its_question_together_have_the_length_of_a_question() -> Non
         where = " OR ".join(["age = 1"] * 1_500)
         session.view("v", f"SELECT age FROM person WHERE {where}")
         assert session.plan("SELECT COUNT(*) AS n FROM v", epsilon=1).columns
-        with pytest.raises(ConfideError, match=f"together; at most {LONGEST:,} are read"):
+        with pytest.raises(ConfideError, match=f"together; at most {LONGEST_QUERY:,} are read"):
             session.plan(f"SELECT COUNT(*) AS n FROM v WHERE {where}", epsilon=1)
 
 

@@ -8,8 +8,7 @@ import pytest
 import confide
 import confide.testing
 from confide.errors import ConfideError, ParameterError, QueryError
-from confide.ledger import LONGEST_ANSWER
-from confide.query.grouping import MOST_NUMBERS
+from confide.privacy.limits import LONGEST_ANSWER, MOST_NUMBERS
 from confide.release import Session, guard, room
 from tests.release.samples import APPROXIMATE, frames, policy
 

@@ -1,6 +1,5 @@
 """The budget as a durable record: who was charged what, in which order, and what is left."""
 
-from confide.ledger.booking import LONGEST_ANSWER
 from confide.ledger.chain import Entry, Head
 from confide.ledger.creation import restore_anchor
 from confide.ledger.export import check_export, export
@@ -12,7 +11,6 @@ from confide.ledger.replay import Statement
 from confide.ledger.sqlite import SqliteLedger
 
 __all__ = [
-    "LONGEST_ANSWER",
     "Entry",
     "Head",
     "Ledger",

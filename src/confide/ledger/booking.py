@@ -12,19 +12,16 @@ from typing import Self
 
 from confide.errors import BudgetError, LedgerDamaged, ParameterError
 from confide.ledger.chain import Body
-from confide.ledger.terms import LONGEST_NAME, Quanta, Terms, loss_text, read_quanta, require_text, write_quanta
+from confide.ledger.terms import Quanta, Terms, loss_text, read_quanta, require_text, write_quanta
 from confide.privacy.amount import QUANTA, from_quanta, show
 from confide.privacy.budget import in_currency, of_quanta, quanta_of
 from confide.privacy.charge import Charge
+from confide.privacy.limits import LONGEST_ANSWER, LONGEST_KEY, LONGEST_LEDGER_NAME, LONGEST_PURPOSE, LONGEST_REQUEST
 from confide.privacy.loss import PrivacyLoss
 
 FORMAT = "confide ledger 2"
 EARLIER = "confide ledger 1"
 """Its "*" was a cap for each analyst without one, and its keys were plain hashes. It is kept up, and not exported."""
-LONGEST_KEY = 512
-LONGEST_PURPOSE = 100_000
-LONGEST_REQUEST = 2**20
-LONGEST_ANSWER = 256 * 2**20
 
 _WRAP = 2**256
 
@@ -61,7 +58,7 @@ class Payment:
     def of(cls, terms: Terms, loss: PrivacyLoss, purpose: str, key: str, analyst: str, request: str) -> Self:
         require_text(key, "the key of a charge", LONGEST_KEY)
         require_text(purpose, "the purpose of a charge", LONGEST_PURPOSE)
-        require_text(analyst, "the name of an analyst", LONGEST_NAME)
+        require_text(analyst, "the name of an analyst", LONGEST_LEDGER_NAME)
         require_text(request, "the request of a charge", LONGEST_REQUEST)
         if not key:
             raise ParameterError("a charge needs a key: it is what makes asking twice free")

@@ -15,9 +15,10 @@ from confide.ledger.effect import MAYBE, NOTHING, STANDS, Saying
 from confide.ledger.soundness import Opened
 from confide.ledger.standing import Standing
 from confide.ledger.storage import Connection
-from confide.ledger.terms import LONGEST_NAME, Terms, require_text
+from confide.ledger.terms import Terms, require_text
 from confide.privacy.budget import Budget, Currency, of_quanta
 from confide.privacy.charge import Charge
+from confide.privacy.limits import LONGEST_KEY, LONGEST_LEDGER_NAME
 from confide.privacy.loss import PrivacyLoss
 
 Result = TypeVar("Result")
@@ -128,7 +129,7 @@ class KeptLedger(ABC):
             return self._transactions.write(work) if kept is None else kept
 
     def answer(self, key: str) -> bytes | None:
-        require_text(key, "the key of a charge", booking.LONGEST_KEY)
+        require_text(key, "the key of a charge", LONGEST_KEY)
 
         def look(connection: Connection, position: Position, mark: Mark) -> tuple[bytes, bool] | None:
             known = storage.find(connection, key)
@@ -148,7 +149,7 @@ class KeptLedger(ABC):
         return answer
 
     def spent(self, analyst: str | None = None) -> Currency:
-        require_text(analyst or "", "the name of an analyst", LONGEST_NAME)
+        require_text(analyst or "", "the name of an analyst", LONGEST_LEDGER_NAME)
 
         def work(connection: Connection, position: Position, mark: Mark) -> Currency:
             if analyst is None:
@@ -159,7 +160,7 @@ class KeptLedger(ABC):
         return self._transactions.read(work)
 
     def standing(self, analyst: str = "") -> Standing:
-        require_text(analyst, "the name of an analyst", LONGEST_NAME)
+        require_text(analyst, "the name of an analyst", LONGEST_LEDGER_NAME)
 
         def work(connection: Connection, position: Position, mark: Mark) -> Standing:
             terms = self._terms_at(connection, position)

@@ -14,9 +14,10 @@ from confide.ledger.booking import Payment, Position
 from confide.ledger.chain import ORIGIN, Body, Entry, Head, encode, link
 from confide.ledger.replay import Replay
 from confide.ledger.standing import Standing
-from confide.ledger.terms import LONGEST_NAME, Quanta, Terms, require_text
+from confide.ledger.terms import Quanta, Terms, require_text
 from confide.privacy.budget import Budget, Currency, of_quanta
 from confide.privacy.charge import Charge
+from confide.privacy.limits import LONGEST_KEY, LONGEST_LEDGER_NAME
 from confide.privacy.loss import PrivacyLoss
 
 
@@ -63,13 +64,13 @@ class MemoryLedger:
             return self._answers[charge.key]
 
     def answer(self, key: str) -> bytes | None:
-        require_text(key, "the key of a charge", booking.LONGEST_KEY)
+        require_text(key, "the key of a charge", LONGEST_KEY)
         with self._mutex:
             self._require_open()
             return self._answers.get(key)
 
     def spent(self, analyst: str | None = None) -> Currency:
-        require_text(analyst or "", "the name of an analyst", LONGEST_NAME)
+        require_text(analyst or "", "the name of an analyst", LONGEST_LEDGER_NAME)
         with self._mutex:
             self._require_open()
             if analyst is None:
@@ -77,7 +78,7 @@ class MemoryLedger:
             return of_quanta(self._own.get(analyst, self._terms.nothing))
 
     def standing(self, analyst: str = "") -> Standing:
-        require_text(analyst, "the name of an analyst", LONGEST_NAME)
+        require_text(analyst, "the name of an analyst", LONGEST_LEDGER_NAME)
         with self._mutex:
             self._require_open()
             total = self._position().total

@@ -10,11 +10,11 @@ from confide.errors import LedgerError, ParameterError
 from confide.ledger.chain import Body
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import Budget, amounts, of_quanta, quanta_of
+from confide.privacy.limits import LONGEST_LEDGER_NAME
 
 Quanta = tuple[int, ...]
 
 ANYBODY_ELSE = "*"
-LONGEST_NAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Terms:
         """Terms from what a person gives: caps as anything that reads as an amount of ε."""
         exact = {}
         for analyst, epsilon in (caps or {}).items():
-            require_text(analyst, "the name of an analyst", LONGEST_NAME)
+            require_text(analyst, "the name of an analyst", LONGEST_LEDGER_NAME)
             # A cap of 0 keeps somebody out.
             nothing = isinstance(epsilon, int | Fraction) and not isinstance(epsilon, bool) and epsilon == 0
             exact[analyst] = Fraction(0) if nothing else parse_amount(epsilon, f"the cap of {analyst!r}")

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 
 from confide.errors import ParameterError
 from confide.policy.spelling import Path
+from confide.privacy.limits import LONGEST_ANALYST
 
 ANYBODY_ELSE = "*"
-LONGEST = 200
 
 
 def cap_faults(names: Collection[str]) -> Iterator[tuple[Path, str, str]]:
@@ -26,14 +26,14 @@ def cap_faults(names: Collection[str]) -> Iterator[tuple[Path, str, str]]:
         other = seen.setdefault(_folded(name), name)
         if other != name:
             yield ("analysts", name), f"{name!r} reads like {other!r}", "give each analyst one name"
-        elif not _folded(name) or len(name) > LONGEST:
-            advice = f"write a name of at most {LONGEST} characters; whoever gives none is under '*'"
-            yield ("analysts", name), f"{name[:LONGEST]!r} is not the name of an analyst", advice
+        elif not _folded(name) or len(name) > LONGEST_ANALYST:
+            advice = f"write a name of at most {LONGEST_ANALYST} characters; whoever gives none is under '*'"
+            yield ("analysts", name), f"{name[:LONGEST_ANALYST]!r} is not the name of an analyst", advice
 
 
 def require_analyst(name: object, capped: Collection[str]) -> None:
     """Refuse a name that is none, or that reads like one with a cap of its own and is spelled in another way."""
-    if not isinstance(name, str) or len(name) > LONGEST:
+    if not isinstance(name, str) or len(name) > LONGEST_ANALYST:
         raise ParameterError("analyst is a short name")
     if name == ANYBODY_ELSE:
         raise ParameterError("the analyst '*' is everybody without a cap of their own; give a name, or none")

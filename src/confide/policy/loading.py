@@ -8,7 +8,8 @@ from confide.policy.findings import Findings
 from confide.policy.node import Block, Node, UnreadableError, from_python
 from confide.policy.reading import Parts, read_parts
 from confide.policy.smartnoise import is_smartnoise, translate
-from confide.policy.yaml_text import TEXT_LIMIT, compose
+from confide.policy.yaml_text import compose
+from confide.privacy.limits import LONGEST_POLICY
 
 Also = Mapping[str, object] | None
 """Top-level keys that are given beside a document."""
@@ -75,7 +76,7 @@ def text_of(path: Path) -> str:
 
     try:
         with path.open("rb") as file:
-            content = file.read(TEXT_LIMIT + 1)
+            content = file.read(LONGEST_POLICY + 1)
     except FileNotFoundError:
         raise refuse("there is no such file", "check the path, or draft one with: confide init DATA") from None
     except IsADirectoryError:
@@ -84,8 +85,10 @@ def text_of(path: Path) -> str:
         raise refuse(
             f"the file cannot be read: {getattr(error, 'strerror', None) or error}", "check the path"
         ) from None
-    if len(content) > TEXT_LIMIT:
-        raise refuse(f"the file is larger than {TEXT_LIMIT // 2**20} MB", "a policy is a short text; is this the data?")
+    if len(content) > LONGEST_POLICY:
+        raise refuse(
+            f"the file is larger than {LONGEST_POLICY // 2**20} MB", "a policy is a short text; is this the data?"
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

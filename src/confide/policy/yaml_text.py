@@ -9,8 +9,7 @@ from typing import Any
 
 from confide.policy.findings import Findings
 from confide.policy.node import DEPTH_LIMIT, NODES_LIMIT, Block, Leaf, Listing, Node, UnreadableError, plain_leaf
-
-TEXT_LIMIT = 4 * 1024 * 1024
+from confide.privacy.limits import LONGEST_POLICY
 
 
 class _Open:
@@ -28,8 +27,8 @@ class _Open:
 
 def compose(text: str, findings: Findings) -> Node | None:
     """The tree of a YAML text, or None when there is nothing in it. Duplicate keys go to the findings."""
-    if len(text) > TEXT_LIMIT:
-        raise UnreadableError(f"the text is longer than {TEXT_LIMIT // 2**20} MB", "a policy is a short file")
+    if len(text) > LONGEST_POLICY:
+        raise UnreadableError(f"the text is longer than {LONGEST_POLICY // 2**20} MB", "a policy is a short file")
     # Loaded when a text is read: everything that is given a dict, or holds a policy already, goes without it.
     import yaml  # noqa: PLC0415
 

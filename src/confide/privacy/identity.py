@@ -14,6 +14,8 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any, Final
 
+from confide.privacy.limits import LONGEST_REQUEST
+
 VERSION: Final = 1
 
 Form = str | int | bool | None | list[Any]
@@ -21,9 +23,6 @@ Form = str | int | bool | None | list[Any]
 
 Spelling = Mapping[type, tuple[str, Callable[[Any], Sequence[object]]]]
 """For each class its tag, and the parts that tell two of its values apart."""
-
-LONGEST_KEPT: Final = 2**20
-"""Characters of a request that are kept as they are; of a longer one its digest is."""
 
 
 def form_of(value: object, spelling: Spelling) -> Form:
@@ -56,7 +55,7 @@ def digest_of(text: str) -> str:
 
 def kept_form(text: str) -> str:
     """What a ledger keeps of a request: its text, or, if that is very long, how long it is and its digest."""
-    if len(text) <= LONGEST_KEPT:
+    if len(text) <= LONGEST_REQUEST:
         return text
     return json.dumps(["long", VERSION, len(text), digest_of(text)], separators=(",", ":"))
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Policy, RowUnit
+from confide.privacy.limits import MOST_COLUMNS, MOST_MEASURED
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
 from confide.query.column import result_columns
@@ -20,9 +21,6 @@ from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope
 from confide.query.tree import Always, Key, Summary, UnknownKey
-
-_MOST_COLUMNS = 200
-_MOST_MEASURED = 600
 
 
 def bind(
@@ -62,9 +60,9 @@ def _question(
 ) -> Question:
     check_clauses(select)
     check_parts(select)
-    if len(select.expressions) > _MOST_COLUMNS:
+    if len(select.expressions) > MOST_COLUMNS:
         raise QueryError(
-            f"the SELECT has {len(select.expressions)} columns, at most {_MOST_COLUMNS} are answered at once"
+            f"the SELECT has {len(select.expressions)} columns, at most {MOST_COLUMNS} are answered at once"
         )
     scope = Scope(policy, catalog)
     source = bind_from(select, scope, bounds)
@@ -101,9 +99,9 @@ def _question(
 
 def _check_released(question: Question) -> None:
     """What is computed of what is released can be held, number by number and all together."""
-    if len(question.measures) + len(question.statistics) > _MOST_MEASURED:
+    if len(question.measures) + len(question.statistics) > MOST_MEASURED:
         raise QueryError(
-            f"the query measures more than {_MOST_MEASURED} numbers in each group; ask them in several queries"
+            f"the query measures more than {MOST_MEASURED} numbers in each group; ask them in several queries"
         )
     values = all_values(question)
     measures = [(measure.grain, measure.l1) for measure in question.measures]

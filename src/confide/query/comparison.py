@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Category, Identifier, Text
+from confide.privacy.limits import LONGEST_PATTERN, MOST_WILDCARDS
 from confide.query.literal import bare, literal_number, text
 from confide.query.parse import shown
 from confide.query.scope import Scope
@@ -37,9 +38,6 @@ _HOLDS: dict[Operation, Callable[[Value, Value], bool]] = {
     ">=": lambda a, b: a >= b,  # type: ignore[operator]
     ">": lambda a, b: a > b,  # type: ignore[operator]
 }
-_LONGEST_PATTERN = 256
-_MOST_WILDCARDS = 10
-"""Some databases try every place for each %, so that the time of a match grows with a power of their number."""
 _MOST_PAIRS = 1_000
 _MATCHED_PER_PART = 4
 """Declared values tried with a pattern that count as one part: each takes longer than to list it."""
@@ -140,13 +138,13 @@ def like(node: exp.Like | exp.ILike, subject: object, negated: bool, scope: Scop
         raise QueryError("LIKE is for columns of text")
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise QueryError("LIKE takes a constant pattern with % and _")
-    if len(pattern.name) > _LONGEST_PATTERN or "\\" in pattern.name:
-        raise QueryError(f"a LIKE pattern has at most {_LONGEST_PATTERN} characters and no backslash")
+    if len(pattern.name) > LONGEST_PATTERN or "\\" in pattern.name:
+        raise QueryError(f"a LIKE pattern has at most {LONGEST_PATTERN} characters and no backslash")
     wanted = pattern.name
     while "%%" in wanted:
         wanted = wanted.replace("%%", "%")
-    if wanted.count("%") > _MOST_WILDCARDS:
-        raise QueryError(f"a LIKE pattern has at most {_MOST_WILDCARDS} %; use several LIKEs joined with AND")
+    if wanted.count("%") > MOST_WILDCARDS:
+        raise QueryError(f"a LIKE pattern has at most {MOST_WILDCARDS} %; use several LIKEs joined with AND")
     ignore_case = isinstance(node, exp.ILike)
     if isinstance(subject.column, Category):
         scope.room.take(1 + len(subject.column.values) // _MATCHED_PER_PART)

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import KeyUnit, Policy
+from confide.privacy.limits import MOST_JOINED_GROUPS
 from confide.query.clause import check_clauses, check_parts, whole_number
 from confide.query.column import result_columns
 from confide.query.expression import predicate
@@ -37,7 +38,6 @@ from confide.query.tree import (
 )
 from confide.query.weight import Weight, Weights
 
-MOST_GROUPS = 1_000
 BY_ROW: Final = ("residual", "elastic")
 """Mechanisms that find how much one row changes a join."""
 BY_UNIT: Final = ("truncate", "r2t")
@@ -228,8 +228,8 @@ def _check_keys(keys: tuple[Key, ...]) -> None:
         if isinstance(key, UnknownKey):
             raise QueryError(f"the values of {key.name} are not public; a join groups by columns with declared values")
         groups *= key_size(key) or 1
-    if groups > MOST_GROUPS:
-        raise QueryError(f"the keys make {groups:,} groups; at most {MOST_GROUPS:,} are answered for a join")
+    if groups > MOST_JOINED_GROUPS:
+        raise QueryError(f"the keys make {groups:,} groups; at most {MOST_JOINED_GROUPS:,} are answered for a join")
 
 
 # --- the shape of a join ----------------------------------------------------------------------------------------------

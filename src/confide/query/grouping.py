@@ -12,6 +12,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category, Date, Identifier, Text
 from confide.policy import Number as NumberColumn
+from confide.privacy.limits import MOST_GROUPS, MOST_KEYS, MOST_NUMBERS
 from confide.query.expression import number
 from confide.query.literal import bare, literal_number
 from confide.query.parse import shown
@@ -21,10 +22,6 @@ from confide.query.scope import Scope
 from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey
 
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
-MOST_GROUPS = 1_000_000
-MOST_KEYS = 32
-MOST_NUMBERS = 10_000_000
-"""Of an answer, ends of intervals included."""
 MOST_STEPS = 100_000_000
 """Of arithmetic on released numbers, over all groups."""
 MOST_PLAIN = 10_000

@@ -9,23 +9,20 @@ from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from confide.errors import ParameterError, QueryError
+from confide.privacy.limits import LONGEST_QUERY, MOST_LEVELS
 from confide.query.spelling import nearest
 from confide.query.words import TOO_DEEP, OutOfStepsError, check_words, steady_parser
 
 # The parser's own warnings repeat the text; a program that wants them sets a handler of its own.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
-LONGEST = 20_000
-"""Characters of a question, of a view with the question about it, and of each query of a workload."""
 DIALECT: Final = "duckdb"
 """In which questions are written unless another is named."""
 Select = exp.Select
-DEEPEST = 100
-"""Levels of the parsed tree: a sum of so many terms, for example."""
 
 _SHOWN_LEVELS = 6
 _SHOWN_NODES = 60
-_TOO_LONG = f"an expression has more than about {DEEPEST} parts in a row; write it in shorter sums or products"
+_TOO_LONG = f"an expression has more than about {MOST_LEVELS} parts in a row; write it in shorter sums or products"
 
 
 def parse(text: str, dialect: str = DIALECT) -> exp.Select:
@@ -54,7 +51,7 @@ def parse(text: str, dialect: str = DIALECT) -> exp.Select:
     if not isinstance(statement, exp.Select):
         kind = statement.key.upper() if isinstance(statement, exp.Expr) else "this"
         raise QueryError(f"only SELECT is answered, not {kind}; write SELECT COUNT(*) FROM a_table")
-    if _depth(statement) > DEEPEST:
+    if _depth(statement) > MOST_LEVELS:
         raise QueryError(_TOO_LONG)
     return statement
 
@@ -94,9 +91,9 @@ def _dialect(dialect: str) -> Dialect:
 def _checked(text: str) -> str:
     if not isinstance(text, str):
         raise QueryError(f"a query is a text, not a {type(text).__name__}")
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_QUERY:
         raise QueryError(
-            f"the query has {len(text):,} characters; at most {LONGEST:,} are read. "
+            f"the query has {len(text):,} characters; at most {LONGEST_QUERY:,} are read. "
             "A long IN list may be a public table instead"
         )
     if "\x00" in text or (not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)):

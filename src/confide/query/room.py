@@ -8,6 +8,7 @@ it, before it is built, and all work on a question is bounded by the limit.
 from typing import assert_never
 
 from confide.errors import QueryError
+from confide.privacy.limits import MOST_PARTS
 from confide.query.question import Arithmetic, Estimated, Magnitude, Mean, Measured, Rounded, Spread, Value, Within
 from confide.query.question import Number as ReleasedNumber
 from confide.query.tree import (
@@ -34,8 +35,6 @@ from confide.query.tree import (
     TextLike,
 )
 
-MOST_PARTS = 5_000
-"""Of one question: numbers and conditions in its tree, written out."""
 LISTED_PER_PART = 32
 """Constants of a list that count as one part."""
 

@@ -15,13 +15,12 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category, Column, Date, Identifier, KeyUnit, Policy, Table
 from confide.policy import Number as NumberColumn
+from confide.privacy.limits import MOST_COMPARED, MOST_TABLES
 from confide.query.parse import shown
 from confide.query.room import Room
 from confide.query.spelling import nearest
 from confide.query.tree import Derived, Field, Reading, Span
 
-_MOST_TABLES = 16
-_MOST_PAIRS = 50
 """Of columns that joins make equal; some databases look at every three columns of a class of equal ones."""
 
 Value = str | int | bool
@@ -125,8 +124,8 @@ class Scope:
     def take_pairs(self, pairs: int) -> None:
         """Columns that one more join makes equal."""
         self._pairs += pairs
-        if self._pairs > _MOST_PAIRS:
-            raise QueryError(f"the joins of the query compare more than {_MOST_PAIRS} pairs of columns; use fewer")
+        if self._pairs > MOST_COMPARED:
+            raise QueryError(f"the joins of the query compare more than {MOST_COMPARED} pairs of columns; use fewer")
 
     def next_name(self) -> str:
         return f"s{next(self.names)}"
@@ -142,8 +141,8 @@ class Scope:
             raise QueryError(
                 f"two tables are called {source.alias[:60]}; give each its own alias: FROM t AS a JOIN t AS b"
             )
-        if len(self.sources) >= _MOST_TABLES:
-            raise QueryError(f"the query names more than {_MOST_TABLES} tables")
+        if len(self.sources) >= MOST_TABLES:
+            raise QueryError(f"the query names more than {MOST_TABLES} tables")
         self.sources.append(source)
         return source
 

@@ -7,11 +7,11 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Contribution, KeyUnit, Policy
-from confide.query.parse import LONGEST, parse, shown
+from confide.privacy.limits import LONGEST_QUERY, LONGEST_VIEW_NAME
+from confide.query.parse import parse, shown
 from confide.query.spelling import nearest
 
 _PARTS = ("expressions", "from_", "joins", "where")
-_LONGEST_NAME = 60
 PLACED = "placed"
 """Marks a column that stands in for one of a view: no column of the result, whatever that is called."""
 
@@ -31,8 +31,8 @@ class View:
 
 def declare_view(name: str, sql: str, at_most: Contribution | None, policy: Policy, dialect: str) -> View:
     """A view, checked as far as its own text goes; what binds it checks the rest."""
-    if not name.isidentifier() or len(name) > _LONGEST_NAME:
-        raise QueryError(f"{name[:60]!r} is no name for a view; use letters, digits and _, at most {_LONGEST_NAME}")
+    if not name.isidentifier() or len(name) > LONGEST_VIEW_NAME:
+        raise QueryError(f"{name[:60]!r} is no name for a view; use letters, digits and _, at most {LONGEST_VIEW_NAME}")
     if name.casefold() in {table.casefold() for table in policy.tables}:
         raise QueryError(f"{name} is a table of the policy; give the view another name")
     if at_most is not None and not isinstance(policy.unit, KeyUnit):
@@ -67,10 +67,10 @@ def expanded(select: exp.Select, length: int, views: Mapping[str, View]) -> tupl
     if len(tables) > 1:
         raise QueryError(f"{named[0].name} is a view: it is asked by itself; put the join into the view")
     view, alias = named[0], tables[0].alias_or_name
-    if length + view.length > LONGEST:
+    if length + view.length > LONGEST_QUERY:
         raise QueryError(
             f"the query and the view {view.name} have {length + view.length:,} characters together; "
-            f"at most {LONGEST:,} are read"
+            f"at most {LONGEST_QUERY:,} are read"
         )
     select, inside = select.copy(), view.select.copy()
     known = {name.casefold(): item.unalias() for name, item in zip(view.columns, inside.expressions, strict=True)}

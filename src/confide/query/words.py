@@ -13,12 +13,11 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import Parser
 
 from confide.errors import QueryError
+from confide.privacy.limits import MOST_NESTED
 
-NESTED = 30
-"""Parentheses within parentheses; the parser needs some twenty calls of Python for each, of a thousand it has."""
 LONGEST_NAME = 4
 """Names in a row with dots between: catalogue.schema.table.column."""
-TOO_DEEP = f"the query is nested more than {NESTED} deep; write it with fewer parentheses"
+TOO_DEEP = f"the query is nested more than {MOST_NESTED} deep; write it with fewer parentheses"
 
 _FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
 _OPENING = (TokenType.L_PAREN, TokenType.CASE)
@@ -45,7 +44,7 @@ def check_words(tokens: Sequence[Token]) -> None:
         kind = token.token_type
         if kind in _OPENING or kind in _CLOSING:
             depth += 1 if kind in _OPENING else -1
-            if depth > NESTED:
+            if depth > MOST_NESTED:
                 raise QueryError(TOO_DEEP)
         elif kind in _BRACKETS:
             raise QueryError(

@@ -25,6 +25,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.release.holdings import Holdings
+from confide.release.purpose import listed
 from confide.release.synthesis_steps import one_count, paid_share, share_of, step_noise
 from confide.synthesis.curator import Model, Picked
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
@@ -137,7 +138,7 @@ class LedgerCurator:
             counts = [exact.marginal(columns, 0, exact.sizes[columns[0]]).reshape(-1) for columns in sets]
             return np.asarray(mechanism.measure(np.concatenate(counts), self._holdings.randomness).values)
 
-        names = "; ".join(", ".join(self._workload.domain.names[column] for column in columns) for columns in sets)
+        names = listed([", ".join(self._workload.domain.names[column] for column in columns) for columns in sets], "; ")
         values = self._once(f"measure {names}", self._loss(share), release)
         variance = _variance(mechanism)
         parts = np.split(values, np.cumsum(sizes)[:-1])

@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import numpy as np
 
 from confide.errors import ConfideError, EngineError, ParameterError, tell_custodian
-from confide.ledger import LONGEST_ANSWER
+from confide.privacy.limits import LONGEST_ANSWER
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

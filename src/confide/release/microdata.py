@@ -39,6 +39,7 @@ from confide.release.microdata_design import (
     design_microdata,
     marginal_of,
     noise_for,
+    show_marginal,
     show_marginals,
     stages_of,
     weights_of,
@@ -47,6 +48,7 @@ from confide.release.microdata_facts import known_answer, public_of, query_of, s
 from confide.release.microdata_frames import Records, fitted_table
 from confide.release.microdata_plan import MicrodataPlan, plan_design, warn_if_useless
 from confide.release.microdata_store import Measurements, NoisyMarginal
+from confide.release.purpose import listed
 from confide.workload import ExactTables
 
 if TYPE_CHECKING:
@@ -241,7 +243,7 @@ class MicrodataRequest:
 
     @property
     def purpose(self) -> str:
-        return f"microdata: {self.design.table}: {show_marginals(self.design.marginals)}"
+        return f"microdata: {self.design.table}: {listed([show_marginal(own) for own in self.design.marginals])}"
 
     def identity(self) -> str:
         return written("microdata", *self.design.form(), self.epsilon, self.weights, spelling=SPELLING)

@@ -13,6 +13,7 @@ from confide.mechanism.interval import nearest_double
 from confide.policy import Policy
 from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
+from confide.privacy.limits import MOST_SEARCHED
 from confide.query.grouping import key_size
 from confide.query.question import Question, ValueColumn, all_values, measures_of, statistics_of
 from confide.release import rendering
@@ -26,8 +27,6 @@ from confide.release.statistics import expect_statistic, plan_statistic
 _ASSUMED_ROWS = 1_000
 _LARGEST_EPSILON = Fraction(10_000)
 _SMALLEST_EPSILON = Fraction(1, 10**9)
-MOST_SEARCHED = 50
-"""Each step of a search plans all of them."""
 
 Within = float | int | str | Mapping[str, "float | int | str"]
 

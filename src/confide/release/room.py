@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from confide.errors import ConfideError, ParameterError, QueryError
-from confide.ledger import LONGEST_ANSWER
+from confide.privacy.limits import LONGEST_ANSWER
 from confide.query.question import Question, ValueColumn
 from confide.query.tree import DeclaredKey, Key
 from confide.release.answer import Answer, KeyColumn

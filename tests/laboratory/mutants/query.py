@@ -29,7 +29,7 @@ MUTANTS = (
     Mutant("a private table that may be absent", "query/conjunction.py", "        if left and right.private:\n", "        if False:\n", "tests/release/test_joins.py::test_refused_from_the_text_alone"),
     Mutant("some columns take part in the order of rows", "query/relation.py", "        for _, column in sorted(source.columns.items())\n", "        for _, column in sorted(source.columns.items())[:1]\n", "tests/query/test_bind.py::test_every_column_takes_part_in_the_order_of_a_units_rows"),
     Mutant("an inner query of other groups", "query/relation.py", "if extras or len(fields) != 1 or fields[0] not in source.unit_fields:", "if extras or len(fields) != 1:", "tests/query/test_cases.py::test_case"),
-    Mutant("a query of any length", "query/parse.py", "    if len(text) > LONGEST:\n", "    if False:\n", "tests/query/test_parse.py::test_the_limits_are_what_the_message_says"),
+    Mutant("a query of any length", "query/parse.py", "    if len(text) > LONGEST_QUERY:\n", "    if False:\n", "tests/query/test_parse.py::test_the_limits_are_what_the_message_says"),
     Mutant("a text with half a character", "query/parse.py", "if \"\\x00\" in text or", "if False and", "tests/query/test_parse.py::test_characters_that_no_database_takes_are_refused"),
     Mutant("a row is owned along one of two ways", "policy/structure.py", "        elif len(ways) > 1:\n", "        elif len(ways) > 9:\n", "tests/policy/test_structure.py::test_a_row_of_two_people_is_refused"),
     Mutant("rows that belong to nobody", "policy/structure.py", "        if not ways:\n", "        if ways is None:\n", "tests/policy/test_structure.py::test_private_rows_must_belong_to_somebody"),

@@ -1,0 +1,46 @@
+"""How long texts may be and how much one request may say: the limits that people meet, listed in docs/limits.md.
+
+All of them are held before anything is charged. Bounds that a proof or a format needs stay where that is.
+"""
+
+from typing import Final
+
+LONGEST_QUERY: Final = 20_000
+"""Characters of a question, of a view with the question about it, and of each query of a workload."""
+MOST_NESTED: Final = 30
+"""Parentheses and CASEs in each other; the parser needs some twenty calls of Python for each, of a thousand it has."""
+MOST_LEVELS: Final = 100
+"""Of the parsed tree: a sum of so many terms, for example."""
+MOST_PARTS: Final = 5_000
+"""Of one question: numbers and conditions in its tree, written out."""
+MOST_COLUMNS: Final = 200
+MOST_MEASURED: Final = 600
+"""Numbers in each group."""
+MOST_KEYS: Final = 32
+MOST_GROUPS: Final = 1_000_000
+MOST_JOINED_GROUPS: Final = 1_000
+"""Where one unit may change any number of joined rows."""
+MOST_NUMBERS: Final = 10_000_000
+"""Of an answer, ends of intervals included."""
+MOST_TABLES: Final = 16
+MOST_COMPARED: Final = 50
+"""Pairs of columns that joins compare."""
+LONGEST_PATTERN: Final = 256
+MOST_WILDCARDS: Final = 10
+"""Some databases try every place for each %, so that the time of a match grows with a power of their number."""
+LONGEST_VIEW_NAME: Final = 60
+MOST_SEARCHED: Final = 50
+"""Measured numbers for which `within=` looks for an ε: each step of a search plans all of them."""
+
+LONGEST_POLICY: Final = 4 * 2**20
+"""Bytes of a file, characters of a text."""
+LONGEST_ANALYST: Final = 200
+
+LONGEST_LEDGER_NAME: Final = 256
+"""Of an analyst, as a ledger keeps it."""
+LONGEST_KEY: Final = 512
+LONGEST_PURPOSE: Final = 100_000
+LONGEST_REQUEST: Final = 2**20
+"""Of a longer one the ledger keeps the digest."""
+LONGEST_ANSWER: Final = 256 * 2**20
+"""Bytes."""
