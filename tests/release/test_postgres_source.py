@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_said(
 
 
 def test_addresses_that_do_not_work(postgres_server: PostgresServer, database: str, tmp_path: Path) -> None:
-    postgres_server.create_role(PASSWORD_ONLY, "right")
+    postgres_server.create_role(PASSWORD_ONLY, "s3cret")
     addresses: dict[str, str] = {
         postgres_server.url(database, PASSWORD_ONLY, "wrong-secret"): "refused the user or the password",
         postgres_server.url("nowhere"): "no such database",
