@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from confide.engine.joining import SharesInquiry
+from confide.engine.read.join_facts import SharesInquiry
 from confide.mechanism import Randomness, TestRandomness
 from confide.privacy.charge import Charge
 from confide.query.conjunction import BY_ROW, bind_conjunction
 from confide.query.tree import Cell, Summary
-from confide.release.join_answer import sensitivity, totals
-from confide.release.join_request import PricedJoin, join_request
+from confide.release.join.measure import sensitivity, totals
+from confide.release.join.request import PricedJoin, join_request
 
 
 @dataclass

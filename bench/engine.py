@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.policy import Policy
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP

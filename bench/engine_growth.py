@@ -29,8 +29,8 @@ import confide
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query import bind
-from confide.release.allocation import allocate
-from confide.release.asking import rank_windows
+from confide.release.sql.allocation import allocate
+from confide.release.sql.request import rank_windows
 
 CHARGE = Charge(1, "bench", PureDP(Fraction(1)), "bench", "", "bench")
 GROUPS = [f"group_{place}" for place in range(20)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from confide.engine.network import (
+from confide.engine.read.network import (
     Network,
     histogram_of,
     network_of,
@@ -22,15 +22,15 @@ from confide.engine.network import (
     stars_of,
     triangle_facts,
 )
-from confide.engine.triangle import alike, triangle_sets
+from confide.engine.read.triangle import alike, triangle_sets
 from confide.mechanism import TestRandomness
-from confide.mechanism.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
-from confide.mechanism.ladder import Ladder, rung_ends
-from confide.mechanism.packing import Packing
-from confide.mechanism.pattern import StarRungs, TriangleRungs, smooth_bound
-from confide.mechanism.smooth import Smooth
-from confide.mechanism.truncation import Levels, Race, Truncation
-from confide.release.node_graph import MOST_NEIGHBOURS, MOST_TRIANGLES
+from confide.mechanism.graph.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
+from confide.mechanism.graph.ladder import Ladder, rung_ends
+from confide.mechanism.graph.pattern import StarRungs, TriangleRungs, smooth_bound
+from confide.mechanism.join.packing import Packing
+from confide.mechanism.join.truncation import Levels, Race, Truncation
+from confide.mechanism.smooth.smooth import Smooth
+from confide.release.graph.nodes import MOST_NEIGHBOURS, MOST_TRIANGLES
 
 DATA = Path(os.environ.get("CONFIDE_DATA", "../shared/data")) / "hepph" / "hepph_undirected.npz"
 RUNS = 100

@@ -16,12 +16,14 @@ from pathlib import Path
 import psycopg
 from tests.servers import find_binaries, make_cluster, remove_cluster
 
-from confide.ledger import Ledger, PostgresLedger, SqliteLedger, booking, storage
-from confide.ledger.anchor import Anchor, Mark
-from confide.ledger.booking import Position, Request
-from confide.ledger.chain import Body, encode, link
-from confide.ledger.place import Place
-from confide.ledger.terms import Quanta, Terms
+from confide.ledger import Ledger, PostgresLedger, SqliteLedger
+from confide.ledger import stored_rows as storage
+from confide.ledger.process.anchor import Anchor, Mark
+from confide.ledger.record import entry as booking
+from confide.ledger.record.chain import Body, encode, link
+from confide.ledger.record.entry import Position, Request
+from confide.ledger.record.terms import Quanta, Terms
+from confide.ledger.sqlite.files import Place
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from confide.mechanism import KernelRandomness
-from confide.mechanism.quantile import quantile_plan
-from confide.mechanism.rank import order_statistics
+from confide.mechanism.quantile.choice import quantile_plan
+from confide.mechanism.quantile.rank import order_statistics
 from confide.mechanism.statistic import Estimated, Expectation, StatisticPlan
 from confide.mechanism.tally import Domain, Neighbours, Tally
-from confide.mechanism.total import mean_plan, total_plan
+from confide.mechanism.total.choice import mean_plan, total_plan
 
 ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult" / "adult_raw.csv.gz"
 DOMAIN = (0, 10**7)

@@ -20,9 +20,9 @@ import confide
 from confide.mechanism import KernelRandomness
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
-from confide.release.trust_question import Asked, Wanted, fetch
-from confide.release.trusting import Group, prepare_request
-from confide.trust.reading import Reading, Seen
+from confide.release.verdict.request import Group, prepare_request
+from confide.release.verdict.subject import Asked, Wanted, fetch
+from confide.trust.seen import Reading, Seen
 
 ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult" / "adult_raw.csv.gz"
 TAUS = ("0.2%", "0.8%", "3.2%", "12.8%", "51.2%")

@@ -18,8 +18,8 @@ import duckdb
 import confide
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
-from confide.release.trust_question import Wanted, fetch
-from confide.release.trusting import prepare_request
+from confide.release.verdict.request import prepare_request
+from confide.release.verdict.subject import Wanted, fetch
 
 ROWS = 1_340_703
 FACTOR = 2

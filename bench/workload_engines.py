@@ -24,7 +24,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query import bind
 from confide.query.tabulation import Tabulation
-from confide.release.synthesizing import _declared, _key, _source
+from confide.release.synthetic.request import _declared, _key, _source
 from confide.workload import domain_of
 
 COLUMNS = {f"c{place}": [f"v{value}" for value in range(2 + place % 7)] for place in range(12)}

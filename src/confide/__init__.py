@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from confide.policy import Policy
     from confide.release import Answer, Plan, Session
-    from confide.release.microdata import Microdata
+    from confide.release.microdata.microdata import Microdata
     from confide.release.opening import open_session as open  # noqa: A004
-    from confide.release.synthetic import Synthetic, load_synthetic
-    from confide.release.trust_plan import TrustPlan
-    from confide.release.verdict import Verdict, Verdicts
+    from confide.release.synthetic.synthetic import Synthetic, load_synthetic
+    from confide.release.verdict.plan import TrustPlan
+    from confide.release.verdict.verdict import Verdict, Verdicts
     from confide.workload import marginals, thresholds
 
 __version__ = "0.1.0"
@@ -41,17 +41,17 @@ __all__ = [
 
 # Found when first used, so that `import confide` costs milliseconds.
 _PLACES = {
-    "Answer": ("confide.release.answer", "Answer"),
-    "Microdata": ("confide.release.microdata", "Microdata"),
-    "Plan": ("confide.release.plan", "Plan"),
+    "Answer": ("confide.release.answer.answer", "Answer"),
+    "Microdata": ("confide.release.microdata.microdata", "Microdata"),
+    "Plan": ("confide.release.sql.plan", "Plan"),
     "Policy": ("confide.policy", "Policy"),
     "Session": ("confide.release.session", "Session"),
     "open": ("confide.release.opening", "open_session"),
-    "Synthetic": ("confide.release.synthetic", "Synthetic"),
-    "TrustPlan": ("confide.release.trust_plan", "TrustPlan"),
-    "Verdict": ("confide.release.verdict", "Verdict"),
-    "Verdicts": ("confide.release.verdict", "Verdicts"),
-    "load_synthetic": ("confide.release.synthetic", "load_synthetic"),
+    "Synthetic": ("confide.release.synthetic.synthetic", "Synthetic"),
+    "TrustPlan": ("confide.release.verdict.plan", "TrustPlan"),
+    "Verdict": ("confide.release.verdict.verdict", "Verdict"),
+    "Verdicts": ("confide.release.verdict.verdict", "Verdicts"),
+    "load_synthetic": ("confide.release.synthetic.synthetic", "load_synthetic"),
     "marginals": ("confide.workload", "marginals"),
     "thresholds": ("confide.workload", "thresholds"),
     "workload": ("confide.workload", None),

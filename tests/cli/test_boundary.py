@@ -18,7 +18,7 @@ import pytest
 from confide import errors
 from confide.cli import INTERRUPTED, custody
 from confide.cli.boundary import report
-from confide.release import asking
+from confide.release.sql import request as asking
 from tests.cli.conftest import Process, Run, clean_environment, command_path
 
 COUNT = "SELECT COUNT(*) AS n FROM person"
@@ -355,7 +355,7 @@ def test_ctrl_c_ends_a_long_question_at_once(run: Run, policy: Path, tmp_path: P
     """A statement that would take hours is stopped in its middle; the question is then answered for the same charge."""
     script = tmp_path / "long.py"
     script.write_text(
-        "import sys, confide.engine.running as running\n"
+        "import sys, confide.engine.duckdb.running as running\n"
         "from confide.cli import main\n"
         "real = running.run\n"
         "def slow(connection, statement, limit_seconds=None):\n"

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 import confide
 from confide.engine import Engine, Exact
-from confide.engine.duckdb_engine import DuckDBEngine
-from confide.engine.joining import Shares
-from confide.engine.network import Network, degrees, star_count, star_pairs, triangle_facts
+from confide.engine.duckdb.engine import DuckDBEngine
+from confide.engine.read.join_facts import Shares
+from confide.engine.read.network import Network, degrees, star_count, star_pairs, triangle_facts
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from confide.engine import Engine, Exact
 from confide.engine.protocol import Counts
-from confide.engine.telling import teller
+from confide.engine.read.cells_from_tally import teller
 from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind

@@ -17,7 +17,7 @@ from confide.mechanism import (
     gaussian,
     laplace,
 )
-from confide.mechanism.law import Law
+from confide.mechanism.noise.law import Law
 from confide.privacy.loss import PrivacyLoss, PureDP
 
 EPSILON = Fraction(1)

@@ -17,7 +17,7 @@ from opendp.measurements import make_gaussian, make_laplace
 from opendp.metrics import l1_distance, l2_distance
 from opendp.mod import enable_features
 
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 LARGEST_SCALE: Final = 2**40  # exp(-2^22) bounds the chance of saturation
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from confide.engine import Engine, Exact
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import EngineError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge

@@ -18,8 +18,8 @@ from confide.mechanism import (
     key_threshold,
     laplace,
 )
-from confide.mechanism.handful import _laplace as handful_laplace
-from confide.mechanism.sampler import FEW
+from confide.mechanism.noise.handful import _laplace as handful_laplace
+from confide.mechanism.noise.sampler import FEW
 from confide.privacy.loss import ZCDP, ApproxDP, PureDP
 from tests.conformance.audit import audit, clopper_pearson, excess
 from tests.conformance.mechanism import Mechanism, check_loss_exactly, check_mechanism
@@ -90,7 +90,7 @@ def _zero_twice(magnitudes, randomness):
     ids=["zero twice", "one sign", "a wrong logarithm", "nothing rejected", "a proposal that the rate is not for"],
 )
 def test_broken_handfuls_are_caught(part, broken, mechanism, monkeypatch):
-    monkeypatch.setattr(f"confide.mechanism.handful.{part}", broken)
+    monkeypatch.setattr(f"confide.mechanism.noise.handful.{part}", broken)
     with pytest.raises(AssertionError, match="does not follow"):
         check_mechanism(Handfuls(mechanism), ONE[:1], samples=100_000)
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from confide.engine import Engine
-from confide.engine.postgres_engine import PostgresEngine
+from confide.engine.postgres.engine import PostgresEngine
 from confide.policy import Policy
 from tests.conformance.engine import CHECKS, EngineKind, Tables
 from tests.engine.postgres_tables import create_engine

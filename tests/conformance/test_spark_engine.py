@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from confide.engine import Engine
-from confide.engine.spark_engine import SparkEngine
-from confide.engine.translation import Translator
+from confide.engine.spark.engine import SparkEngine
+from confide.engine.sql.translation import Translator
 from confide.policy import Policy
 from tests.conformance.engine import CHECKS, EngineKind, Tables
 from tests.engine.spark_tables import create_engine

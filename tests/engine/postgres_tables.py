@@ -6,7 +6,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from confide.engine.postgres_engine import PostgresEngine
+from confide.engine.postgres.engine import PostgresEngine
 from confide.policy import Policy
 from tests.servers import PostgresServer
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from confide.engine.spark_engine import SparkEngine
-from confide.engine.spark_schema import Place
+from confide.engine.spark.engine import SparkEngine
+from confide.engine.spark.schema import Place
 from confide.policy import Policy
 
 _NUMBERS = count()

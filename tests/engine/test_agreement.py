@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from confide.engine import Engine, Exact
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import QueryError
 from confide.policy import Policy
 from confide.query import Summary, bind

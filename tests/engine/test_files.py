@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import EngineError, SourceError
 from confide.policy import Category, Date, Number, Policy, load
 from confide.query import bind
-from confide.release.inspection import check_source
+from confide.release.custody.inspection import check_source
 from tests.engine.worlds import CHARGE, SECRET
 
 COLUMNS = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import EngineError, QueryError
 from confide.query import Measure, Question, bind
 from tests.engine.reference import Naive, Reference

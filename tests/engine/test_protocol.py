@@ -20,4 +20,4 @@ def test_an_engine_is_described_without_a_driver(module: str) -> None:
 
 
 def test_the_check_would_notice() -> None:
-    assert loaded_drivers("import confide.engine.duckdb_engine") == "['duckdb']"
+    assert loaded_drivers("import confide.engine.duckdb.engine") == "['duckdb']"

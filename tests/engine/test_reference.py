@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import QueryError
 from confide.query import Summary, bind
 from confide.query.tree import Bound

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from confide.engine import Engine, Exact
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.policy import Policy, load
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP

@@ -7,7 +7,7 @@ import pytest
 
 from confide.fit import TOTAL, Domain, Marginal, Measured, Problem
 from confide.fit.domain import Floats
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from scipy import sparse
 from confide.fit.domain import Domain
 from confide.fit.group import Group, Marginal, Sparse
 from confide.fit.problem import Measured, Problem, Public
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 NAMES = ("a", "b", "c")
 

@@ -26,7 +26,7 @@ from confide.fit import (
 )
 from confide.fit.adaptive import is_detail, onto_simplex
 from confide.fit.domain import Floats
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure
 from tests.fit.strategies import problems
 

@@ -14,7 +14,7 @@ from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, Public, Spar
 from confide.fit.domain import Floats
 from confide.fit.error import combinations
 from confide.mechanism import TestRandomness, draw
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit import oracle
 from tests.fit.strategies import problems
 

@@ -12,7 +12,7 @@ from confide.fit import rows as rows_module
 from confide.fit.factor import can_factor, factored, normal_matrix
 from confide.fit.problem import Measured, Problem
 from confide.fit.rows import Rows
-from confide.mechanism.law import DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteLaplace
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 MARGINALS = tuple(Marginal(names) for names in ((), ("a",), ("c", "a"), ("b", "c"), ("a", "b", "c")))

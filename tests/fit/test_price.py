@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from confide.errors import ParameterError
 from confide.fit import price
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 
 def cut_at_zero(law: DiscreteLaplace | DiscreteGaussian, d: int) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.fit import METHODS, TOTAL, Domain, Marginal, Measured, Method, Problem, Public, fit, nnls
-from confide.mechanism.law import DiscreteLaplace, NoNoise
+from confide.mechanism.noise.law import DiscreteLaplace, NoNoise
 
 DOMAIN = Domain(("age", "sex"), (3, 2))
 LAW = DiscreteLaplace(Fraction(2))

@@ -25,7 +25,7 @@ from confide.fit import (
 from confide.fit import records as records_module
 from confide.fit.domain import Floats
 from confide.fit.program import Certificate
-from confide.mechanism.law import DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteLaplace
 
 NONE = np.zeros(0)
 

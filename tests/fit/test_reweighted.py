@@ -12,7 +12,7 @@ from confide.errors import ParameterError
 from confide.fit import Domain, Fit, Measured, Problem, Sparse, reweighted
 from confide.fit.domain import Floats
 from confide.fit.reweighted import log_cdf, low_answers, median_of_largest
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure
 
 

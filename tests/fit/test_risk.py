@@ -9,7 +9,7 @@ import pytest
 from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, adaptive, nnls, pinned, report, sequential
 from confide.fit.domain import Floats
 from confide.fit.risk import mean_above_zero
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.fit.tail import half_width
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 LAPLACE = DiscreteLaplace(Fraction(3))
 GAUSS = DiscreteGaussian(Fraction(9))

@@ -11,8 +11,8 @@ from confide.host.address import has_password, is_postgres, is_settings, read_ad
 from confide.ledger import PostgresPlace
 from confide.policy import Policy
 from confide.policy.describe import describe
-from confide.release.ledgers import ledger_place
-from confide.release.sources import open_engine
+from confide.release.custody.ledgers import ledger_place
+from confide.release.custody.sources import open_engine
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'confide[postgres]'")
 

@@ -40,7 +40,7 @@ PARTS: dict[str, Part] = {
     "storages": Part(
         "every kind of column in every storage, with and without an odd row",
         (f"{LABORATORY}test_storages.py", f"{LABORATORY}test_server_storages.py",
-         "tests/engine/test_postgres_types.py"),
+         "tests/engine/postgres/test_types.py"),
     ),
     "faults": Part(
         "kills, failing and full disks, stopped processes, forks",

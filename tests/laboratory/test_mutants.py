@@ -33,5 +33,5 @@ def test_the_mutant_is_caught(mutant: Mutant) -> None:
 def test_a_change_that_breaks_nothing_survives() -> None:
     """Else the runner would call everything caught."""
     words = "Exact coins and dice of any size"
-    harmless = Mutant("a word", "mechanism/coin.py", words, f"{words},", "tests/mechanism/test_coin.py")
+    harmless = Mutant("a word", "mechanism/noise/coin.py", words, f"{words},", "tests/mechanism/noise/test_coin.py")
     assert not try_mutant(harmless).caught

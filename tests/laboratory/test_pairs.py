@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.release import asking
+from confide.release.sql import request as asking
 from tests.engine.postgres_tables import create_schema
 from tests.laboratory.pairs import Findings, Open, alike, open_in_memory, try_pair
 from tests.laboratory.report import note

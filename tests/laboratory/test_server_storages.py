@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from confide.engine import Engine
-from confide.engine.duckdb_engine import DuckDBEngine
-from confide.engine.postgres_engine import PostgresEngine
-from confide.engine.spark_engine import SparkEngine
-from confide.engine.spark_schema import Place
+from confide.engine.duckdb.engine import DuckDBEngine
+from confide.engine.postgres.engine import PostgresEngine
+from confide.engine.spark.engine import SparkEngine
+from confide.engine.spark.schema import Place
 from confide.errors import SourceError
 from confide.policy import Policy
 from tests.conformance.engine import ask, integers, policy_of

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import confide.testing
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.policy import Policy
 from confide.query import bind
 from tests.engine.worlds import CHARGE, SECRET

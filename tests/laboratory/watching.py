@@ -14,15 +14,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from confide.mechanism.additive import Additive
-from confide.mechanism.ladder import Ladder
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
-from confide.mechanism.smooth import Smooth
-from confide.mechanism.smooth_laplace import SmoothLaplace
-from confide.mechanism.smooth_vector import SmoothVector
-from confide.mechanism.truncation import Levels
+from confide.mechanism.graph.ladder import Ladder
+from confide.mechanism.join.truncation import Levels
+from confide.mechanism.noise.additive import Additive
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.smooth.laplace import SmoothLaplace
+from confide.mechanism.smooth.smooth import Smooth
+from confide.mechanism.smooth.vector import SmoothVector
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
-from confide.release.curator import LedgerCurator
+from confide.release.synthetic.curator import LedgerCurator
 from confide.trust import clip, exponential, median, optimal, plug_in, race, sparse
 
 SLACK = 1e-6

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
-from confide.ledger import SqliteLedger, inspection, restore_anchor, storage
-from confide.ledger.place import Place
+from confide.ledger import SqliteLedger, restore_anchor
+from confide.ledger import stored_rows as storage
+from confide.ledger.sqlite import file_check as inspection
+from confide.ledger.sqlite.files import Place
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

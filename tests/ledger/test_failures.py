@@ -22,9 +22,10 @@ from typing import Any
 import pytest
 
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
-from confide.ledger import SqliteLedger, storage
-from confide.ledger.anchor import Anchor, read_mark
-from confide.ledger.durability import EXIT_CODE
+from confide.ledger import SqliteLedger
+from confide.ledger import stored_rows as storage
+from confide.ledger.process.anchor import Anchor, read_mark
+from confide.ledger.process.durability import EXIT_CODE
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

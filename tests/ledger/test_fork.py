@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from confide.errors import LedgerError
-from confide.ledger import Ledger, SqliteLedger, inspection, storage
+from confide.ledger import Ledger, SqliteLedger
+from confide.ledger import stored_rows as storage
 from confide.ledger.soundness import walked
+from confide.ledger.sqlite import file_check as inspection
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

@@ -14,7 +14,7 @@ import pytest
 
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMissing
 from confide.ledger import Ledger, SqliteLedger
-from confide.ledger.anchor import Anchor, read_mark
+from confide.ledger.process.anchor import Anchor, read_mark
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from confide.errors import LedgerBusy, LedgerError
-from confide.ledger import PostgresLedger, postgres_connection
-from confide.ledger.postgres_connection import PostgresConnection
+from confide.ledger import PostgresLedger
+from confide.ledger.postgres import connection as postgres_connection
+from confide.ledger.postgres.connection import PostgresConnection
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 from tests.ledger.test_fork import PART as CHILD_PART

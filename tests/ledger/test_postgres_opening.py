@@ -9,7 +9,7 @@ import pytest
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
 from confide.ledger import Ledger, PostgresLedger, PostgresPlace, restore_postgres_anchor
-from confide.ledger.anchor import read_mark
+from confide.ledger.process.anchor import read_mark
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 from tests.servers import PASSWORD_ONLY, PostgresServer

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.mechanism.exponential import _proposal
+from confide.mechanism.selection.exponential import _proposal
 from tests.mechanism.scripted import Scripted
 
 BITS = 256

@@ -11,15 +11,16 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from confide.engine.network import network_of, triangle_facts
-from confide.engine.triangle import alike, triangle_sets
-from confide.mechanism import TestRandomness, truncation
-from confide.mechanism.ladder import Ladder
-from confide.mechanism.packing import Packing
-from confide.mechanism.pattern import TriangleRungs
-from confide.mechanism.smooth_laplace import SmoothLaplace
-from confide.mechanism.smooth_vector import SmoothVector
-from confide.mechanism.truncation import Levels, Race, Truncation, clipped_totals
+from confide.engine.read.network import network_of, triangle_facts
+from confide.engine.read.triangle import alike, triangle_sets
+from confide.mechanism import TestRandomness
+from confide.mechanism.graph.ladder import Ladder
+from confide.mechanism.graph.pattern import TriangleRungs
+from confide.mechanism.join import truncation
+from confide.mechanism.join.packing import Packing
+from confide.mechanism.join.truncation import Levels, Race, Truncation, clipped_totals
+from confide.mechanism.smooth.laplace import SmoothLaplace
+from confide.mechanism.smooth.vector import SmoothVector
 from tests.conformance.audit import audit
 
 ONE, RUNS = Fraction(1), 8_000

@@ -7,9 +7,9 @@ import pytest
 
 from confide.errors import PolicyError
 from confide.policy import KeyUnit, RowUnit, load
-from confide.policy.column_reading import COLUMN_KEYS
+from confide.policy.column_parsing import COLUMN_KEYS
 from confide.policy.describe import describe
-from confide.policy.reading import KEYS, TABLE_KEYS
+from confide.policy.parsing import KEYS, TABLE_KEYS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)

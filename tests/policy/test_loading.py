@@ -98,7 +98,7 @@ def test_dicts_with_strange_content(value: dict[str, object]) -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    heavy = ("yaml", "numpy", "scipy", "hashlib", "confide.policy.reading")
+    heavy = ("yaml", "numpy", "scipy", "hashlib", "confide.policy.parsing")
     code = f"import sys, confide.policy; print([name for name in {heavy} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

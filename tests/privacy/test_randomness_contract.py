@@ -10,11 +10,11 @@ import confide
 
 SOURCE = Path(confide.__file__).parent
 ALLOWED = {
-    "mechanism/randomness.py": "the noise of every release",
+    "mechanism/noise/randomness.py": "the noise of every release",
     "privacy/public_randomness.py": "chance that protects nobody",
-    "ledger/keeping.py": "the identity and the secret of a new ledger",
+    "ledger/durable.py": "the identity and the secret of a new ledger",
     "ledger/memory.py": "the same of one in memory",
-    "ledger/creation.py": "the name of a file that is not yet a ledger",
+    "ledger/sqlite/creation.py": "the name of a file that is not yet a ledger",
 }
 _MODULES = {"random", "secrets", "opendp", "numpy.random", "jax.random"}
 _FUNCTIONS = {

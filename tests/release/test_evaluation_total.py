@@ -31,11 +31,11 @@ from confide.query.question import (
     Within,
 )
 from confide.query.tree import Always, Scan, Summary
-from confide.release.answer import Answer
+from confide.release.answer.answer import Answer
+from confide.release.answer.evaluation import Estimate, Evaluator
+from confide.release.answer.miss_rate import needed_confidences
+from confide.release.answer.table import Table
 from confide.release.cost import Cost
-from confide.release.evaluation import Estimate, Evaluator
-from confide.release.miss_rate import needed_confidences
-from confide.release.table import Table
 from tests.query.samples import CATALOG, POLICIES
 
 GRAINS = (Fraction(1), Fraction(1, 100), Fraction(10) ** 120, Fraction(1, 10**120))

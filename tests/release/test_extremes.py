@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from confide.release.answer import Answer, KeyColumn, ValueColumn
+from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.cost import Cost
-from confide.release.verdict import Verdict, Verdicts
+from confide.release.verdict.verdict import Verdict, Verdicts
 
 INTEGERS = (0, -1, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, 10**40, 10**300, -(10**400))
 NUMBERS = (0.0, -0.0, 5e-324, 1e-300, 1e15, 1e22, 1.7976931348623157e308, math.inf, -math.inf, math.nan)

@@ -15,9 +15,9 @@ from confide.errors import SourceError
 from confide.policy import Policy
 from confide.policy.file_kind import endings, is_tabbed, kind_of, packing_of
 from confide.query import bind
-from confide.release.inspection import check_source, stored_table
-from confide.release.sources import open_engine
-from confide.release.spark_place import spark_place
+from confide.release.custody.inspection import check_source, stored_table
+from confide.release.custody.sources import open_engine
+from confide.release.custody.spark_place import spark_place
 from tests.engine.worlds import CHARGE, SECRET
 from tests.release.samples import row_policy, rows_frame
 

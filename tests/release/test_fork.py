@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 
 import confide
-from confide.engine.postgres_engine import PostgresEngine
+from confide.engine.postgres.engine import PostgresEngine
 from confide.errors import LedgerError, ParameterError, SourceError
 from confide.ledger import MemoryLedger
 from confide.privacy.budget import Budget

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import confide
-from confide.engine.joining import SharesInquiry
-from confide.mechanism.truncation import Levels
+from confide.engine.read.join_facts import SharesInquiry
+from confide.mechanism.join.truncation import Levels
 from confide.privacy.loss import PureDP
 from confide.query.conjunction import bind_conjunction
 from confide.query.tree import Cell, Summary
-from confide.release.join_answer import sensitivity, totals
-from confide.release.join_request import join_request
+from confide.release.join.measure import sensitivity, totals
+from confide.release.join.request import join_request
 from tests.release.test_joins import KEY, ROW, key_data, row_data
 
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.audit) for seed in (0, 2, 3, 4, 5))]

@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.errors import ParameterError, QueryError
-from confide.release.join_request import LARGEST_CONTRIBUTION
+from confide.release.join.request import LARGEST_CONTRIBUTION
 
 ROW: dict[str, Any] = {
     "confide": 1,

@@ -15,7 +15,8 @@ import confide
 from confide.ledger import check_export
 from confide.policy import Policy
 from confide.privacy.identity import written
-from confide.release import Session, books
+from confide.release import Session
+from confide.release.custody import books
 
 BY_REGION = "SELECT region, COUNT(*) AS n, SUM(age) AS years FROM t GROUP BY region"
 REGIONS = ("N", "E", "S", "W", "C")

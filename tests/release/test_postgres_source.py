@@ -7,7 +7,7 @@ import pytest
 
 import confide
 from confide.errors import EngineError, LedgerError, SourceError
-from confide.release.inspection import check_source
+from confide.release.custody.inspection import check_source
 from confide.release.opening import read_policy
 from tests.servers import PASSWORD_ONLY, PostgresServer
 

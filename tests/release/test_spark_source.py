@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.engine.spark_session import _started
+from confide.engine.spark.session import _started
 from confide.errors import EngineError, SourceError
 from confide.policy import Policy
-from confide.release.inspection import check_source
-from confide.release.spark_place import spark_place
+from confide.release.custody.inspection import check_source
+from confide.release.custody.spark_place import spark_place
 from tests.spark import INTERPRETED, MISSING, has_java
 
 SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM person GROUP BY region"
@@ -232,8 +232,8 @@ def test_what_is_read_twice_must_not_change_in_between(spark: Any, folder: Path)
 @pytest.mark.parametrize("kind", ["files", "files that change", "a view"])
 def test_quantiles_are_read_in_passes_over_files_that_stay(spark: Any, folder: Path, kind: str) -> None:
     """Rows that change within cells of the first pass leave no other trace; a view may read otherwise each time."""
-    from confide.engine.spark_engine import SparkEngine  # noqa: PLC0415  needs Spark
-    from confide.engine.spark_schema import Place  # noqa: PLC0415
+    from confide.engine.spark.engine import SparkEngine  # noqa: PLC0415  needs Spark
+    from confide.engine.spark.schema import Place  # noqa: PLC0415
     from confide.query import bind  # noqa: PLC0415
     from tests.engine.worlds import CHARGE, SECRET  # noqa: PLC0415
 
@@ -274,8 +274,8 @@ def test_quantiles_are_read_in_passes_over_files_that_stay(spark: Any, folder: P
 
 def test_joins_and_graphs_read_as_on_duckdb(spark: Any, tmp_path: Path) -> None:
     """Numbers of rows are given in an order there, and parts that are named are computed more than once."""
-    from confide.engine.duckdb_engine import DuckDBEngine  # noqa: PLC0415
-    from confide.engine.joining import SharesInquiry  # noqa: PLC0415
+    from confide.engine.duckdb.engine import DuckDBEngine  # noqa: PLC0415
+    from confide.engine.read.join_facts import SharesInquiry  # noqa: PLC0415
     from confide.query.conjunction import bind_conjunction  # noqa: PLC0415
     from tests.engine.spark_tables import create_engine  # noqa: PLC0415  needs Spark
     from tests.engine.worlds import CHARGE  # noqa: PLC0415

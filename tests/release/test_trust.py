@@ -10,19 +10,19 @@ import polars as pl
 import pytest
 
 import confide
-from confide.engine.duckdb_engine import DuckDBEngine
+from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import BudgetError, ParameterError, QueryError, SourceError
 from confide.mechanism.tally import Tally
 from confide.policy import load
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query import bind
-from confide.release import trust_question
 from confide.release.session import Session
-from confide.release.trust_plan import TrustPlan
-from confide.release.trust_question import Wanted, asked, fetch
-from confide.release.verdict import Verdict, Verdicts
-from confide.trust.reading import Clipped, Powers, Seen, Sides, Totals, Values, Whole, seen_in
+from confide.release.verdict import subject as trust_question
+from confide.release.verdict.plan import TrustPlan
+from confide.release.verdict.subject import Wanted, asked, fetch
+from confide.release.verdict.verdict import Verdict, Verdicts
+from confide.trust.seen import Clipped, Powers, Seen, Sides, Totals, Values, Whole, seen_in
 from tests.release.samples import APPROXIMATE, frames, policy, row_policy, rows_frame
 
 CHARGE = Charge(1, "k", PureDP(Fraction(1)), "p", "", "l")
@@ -227,7 +227,7 @@ def test_one_unit_moves_margins_by_what_is_paid_for(sql: str) -> None:
 
 
 def _request(session: Session, sql: str) -> Any:
-    from confide.release.trusting import prepare_request  # noqa: PLC0415
+    from confide.release.verdict.request import prepare_request  # noqa: PLC0415
 
     return prepare_request(session._holdings, sql, copy_of(), 3, "optimal", "balanced", session._binder("duckdb"))
 

@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import norm
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, KernelRandomness, TestRandomness
-from confide.mechanism.handful import few
-from confide.mechanism.sampler import vectorised
+from confide.mechanism.noise.handful import few
+from confide.mechanism.noise.sampler import vectorised
 from tests.conformance.exact_law import tails
 from tests.conformance.opendp_noise import opendp_draws
 from tests.statistical.goodness import against_sample, against_tails, p_value

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import binom
 
 from confide.mechanism import KernelRandomness, TestRandomness
-from confide.mechanism.quantile import MAKERS, quantile_plan
-from confide.mechanism.rank import order_statistics
-from confide.mechanism.total import SUMMERS, mean_plan, total_plan
+from confide.mechanism.quantile.choice import MAKERS, quantile_plan
+from confide.mechanism.quantile.rank import order_statistics
+from confide.mechanism.total.choice import SUMMERS, mean_plan, total_plan
 from tests.mechanism.small_data import RELATIONS
 from tests.statistical.data_sets import DATA, DOMAIN
 

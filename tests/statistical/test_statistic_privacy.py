@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from confide.mechanism import KernelRandomness, TestRandomness
-from confide.mechanism.clipping import Radius
-from confide.mechanism.exponential import Exponential
-from confide.mechanism.quantile import MAKERS, quantile_plan
-from confide.mechanism.quantile_em import FlippedPair
-from confide.mechanism.quantile_pair import Pair
-from confide.mechanism.quantile_smooth import quantile, smooth_sensitivity
-from confide.mechanism.quantile_svt import walked_end
-from confide.mechanism.smooth import Smooth, rounded_cauchy
-from confide.mechanism.sparse_vector import SparseVector
+from confide.mechanism.quantile.choice import MAKERS, quantile_plan
+from confide.mechanism.quantile.em import FlippedPair
+from confide.mechanism.quantile.pair import Pair
+from confide.mechanism.quantile.smooth_noise import quantile, smooth_sensitivity
+from confide.mechanism.quantile.svt import walked_end
+from confide.mechanism.selection.exponential import Exponential
+from confide.mechanism.selection.sparse_vector import SparseVector
+from confide.mechanism.smooth.smooth import Smooth, rounded_cauchy
 from confide.mechanism.statistic import Setting
-from confide.mechanism.sum_race import RacedSum
-from confide.mechanism.sum_tail import Tail
 from confide.mechanism.tally import Tally, bucketed
-from confide.mechanism.total import SUMMERS, mean_plan, total_plan
+from confide.mechanism.total.choice import SUMMERS, mean_plan, total_plan
+from confide.mechanism.total.clipping import Radius
+from confide.mechanism.total.race_sum import RacedSum
+from confide.mechanism.total.tail_sum import Tail
 from confide.privacy.loss import PureDP
 from tests.conformance.audit import audit
 from tests.conformance.sparse_vector import output_probabilities

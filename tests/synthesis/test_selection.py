@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from confide.mechanism import TestRandomness
-from confide.mechanism.exponential import Exponential
+from confide.mechanism.selection.exponential import Exponential
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.selection import DENSE, LargestError, Scores, TopErrors, _histogram, selection_epsilon
 from tests.conformance.audit import audit

@@ -6,7 +6,7 @@ from fractions import Fraction
 from confide.mechanism.tally import Tally
 from confide.trust.choice import Chooser
 from confide.trust.facts import Facts, Kind, Prefer
-from confide.trust.reading import (
+from confide.trust.seen import (
     Reading,
     Seen,
     Whole,

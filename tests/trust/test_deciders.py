@@ -18,7 +18,7 @@ from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn
 from confide.trust.race import Raced
-from confide.trust.reading import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
+from confide.trust.seen import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
 from confide.trust.sparse import Sparse
 from confide.trust.target import Target
 from tests.mechanism.segments import drawn_weight

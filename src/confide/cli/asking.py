@@ -13,8 +13,9 @@ from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
 from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
-from confide.release import BudgetState, Plan, Session, books, open_session
-from confide.release.rendering import answer_lines, answer_table, plan_lines, plan_table
+from confide.release import BudgetState, Plan, Session, open_session
+from confide.release.answer.rendering import answer_lines, answer_table, plan_lines, plan_table
+from confide.release.custody import books
 
 _CHARTS = (".html", ".png", ".svg")
 _CONVERTED = (".png", ".svg")

@@ -14,7 +14,7 @@ from confide.cli.options import read_whole
 from confide.cli.output import new_file
 from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
-from confide.release import books
+from confide.release.custody import books
 
 _BAR = 40
 _LONGEST_PURPOSE = 300

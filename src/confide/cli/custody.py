@@ -17,8 +17,8 @@ from confide.errors import ConfideError, LedgerError, SourceError
 from confide.policy import Policy
 from confide.policy.describe import Description, TableFacts, describe
 from confide.policy.draft import BLANK, draft
-from confide.release import books
-from confide.release.inspection import check_source, stored_table
+from confide.release.custody import books
+from confide.release.custody.inspection import check_source, stored_table
 
 # --- init -------------------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ class MicrodataOptions:
 
 def plan(options: MicrodataOptions, as_json: bool) -> None:
     """The forecast alone: free."""
-    from confide.release.microdata_rendering import plan_lines, plan_rows, table_of  # noqa: PLC0415  heavy
+    from confide.release.microdata.rendering import plan_lines, plan_rows, table_of  # noqa: PLC0415  heavy
 
     arguments = _arguments(options)
     with opened(options.policy, options.ledger, options.analyst) as session:
@@ -51,7 +51,7 @@ def plan(options: MicrodataOptions, as_json: bool) -> None:
 
 
 def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json: bool) -> None:
-    from confide.release.microdata_rendering import (  # noqa: PLC0415  heavy
+    from confide.release.microdata.rendering import (  # noqa: PLC0415  heavy
         marginal_rows,
         microdata_lines,
         table_of,

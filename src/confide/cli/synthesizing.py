@@ -16,7 +16,7 @@ from confide.release import Session
 from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
-    from confide.release.synthetic import Synthetic
+    from confide.release.synthetic.synthetic import Synthetic
     from confide.synthesis.rap import Progress
 
 
@@ -43,7 +43,7 @@ class SynthesisOptions:
 
 def plan(options: SynthesisOptions, as_json: bool) -> None:
     """The forecast alone: free."""
-    from confide.release.microdata_rendering import table_of  # noqa: PLC0415  heavy
+    from confide.release.microdata.rendering import table_of  # noqa: PLC0415  heavy
 
     arguments = _arguments(options)
     with opened(options.policy, options.ledger, options.analyst) as session:

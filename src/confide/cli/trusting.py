@@ -9,7 +9,7 @@ from confide.cli.asking import budget_facts, chart_place, draw, opened
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_sql
 from confide.errors import ParameterError
-from confide.release.synthetic_check import read_file
+from confide.release.verdict.synthetic_check import read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def plan(options: TrustOptions, plot: str | None, as_json: bool) -> None:
 
 
 def trust(options: TrustOptions, as_json: bool) -> None:
-    from confide.release.verdict import Verdict  # noqa: PLC0415  loaded when used
+    from confide.release.verdict.verdict import Verdict  # noqa: PLC0415  loaded when used
 
     if options.epsilon is None:
         raise ParameterError("give --epsilon, what the whole call may cost; --plan shows what it gives, for free")

@@ -4,14 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from confide.engine.evaluating import Evaluation
 from confide.engine.failure import unless_failed
 from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
-from confide.engine.public import infer_column, most_rows
+from confide.engine.read.counted_tables import tabulated
+from confide.engine.read.public_facts import infer_column, most_rows
+from confide.engine.read.summary_reader import Evaluation
 from confide.engine.result import Columns, Rows
-from confide.engine.sql import SummaryWriter
-from confide.engine.storage import Storages
-from confide.engine.tabulation import tabulated
+from confide.engine.sql.statement import SummaryWriter
+from confide.engine.sql.storage import Storages
 from confide.errors import SourceError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge

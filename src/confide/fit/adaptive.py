@@ -25,7 +25,7 @@ from confide.fit.nnls import nnls
 from confide.fit.problem import Measured, Problem
 from confide.fit.reweighted import low_answers
 from confide.fit.sequential import pinned_to
-from confide.mechanism.law import DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteLaplace
 
 TOWARDS: Final = 1 / 3  # of the way to the total of the visible cells, at full trust
 HALFWAY: Final = 2.0  # standard deviations: an answer fitted as large as this counts half

@@ -19,8 +19,8 @@ from confide.fit.domain import Floats, Mask
 from confide.fit.group import Group, Marginal, Sparse, Subtotal
 from confide.fit.problem import Problem
 from confide.fit.tail import half_width
-from confide.mechanism.interval import Interval
-from confide.mechanism.law import Confidence
+from confide.mechanism.interval.interval import Interval
+from confide.mechanism.noise.law import Confidence
 
 MOST_FACTORED: Final = 2_000  # cells
 MOST_PRODUCTS: Final = 2_000

@@ -9,7 +9,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.fit.domain import Domain, Floats, Mask
 from confide.fit.group import Group
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 NoiseLaw = DiscreteLaplace | DiscreteGaussian
 

@@ -11,7 +11,7 @@ from confide.fit.domain import Floats, Mask
 from confide.fit.fitted import Fit, require_consistent, solve
 from confide.fit.group import Subtotal
 from confide.fit.problem import Measured, NoiseLaw, Problem
-from confide.mechanism.law import DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteLaplace
 
 
 def reweighted(problem: Problem, gamma: float = 0.99, start: Fit | None = None) -> Fit:

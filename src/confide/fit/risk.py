@@ -18,7 +18,7 @@ from confide.fit.group import TOTAL, Marginal
 from confide.fit.ols import ols
 from confide.fit.problem import Measured, NoiseLaw, Problem
 from confide.fit.reweighted import low_answers
-from confide.mechanism.law import DiscreteLaplace
+from confide.mechanism.noise.law import DiscreteLaplace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Half-widths for sums of very many noised integers, each times a number.
 
-`confide.mechanism.linear` proves bounds for a few terms. Here terms with equal coefficients are first added up: their
-sum S is an integer, symmetric about zero, and its law is log-concave, so unimodal, because the laws of both noises
+`confide.mechanism.interval.linear` proves bounds for a few terms. Here terms with equal coefficients are first added up:
+their sum S is an integer, symmetric about zero, and its law is log-concave, so unimodal, because the laws of both noises
 are (a convolution of log-concave sequences is log-concave). So the bound by spreading holds for sums of such S as it
 does there: S + U with U uniform on a unit cell has a symmetric unimodal density, Σ a·S moves by at most ½Σ|a|, and
 levelling within the cells of a grid only moves mass outward (Wintner 1938; Birnbaum 1948). Beside it stands
@@ -18,8 +18,8 @@ import numpy as np
 
 from confide.fit.domain import Floats
 from confide.fit.problem import NoiseLaw
-from confide.mechanism.law import Confidence, DiscreteLaplace, miss_rate
-from confide.mechanism.linear import combined_half_width
+from confide.mechanism.interval.linear import combined_half_width
+from confide.mechanism.noise.law import Confidence, DiscreteLaplace, miss_rate
 
 DIGITS: Final = 1e-9  # coefficients that agree to this are one class, all of them rounded up
 NEGLIGIBLE: Final = 1e-7  # coefficients below this share of the largest count as this much

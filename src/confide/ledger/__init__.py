@@ -1,14 +1,14 @@
 """The budget as a durable record: who was charged what, in which order, and what is left."""
 
-from confide.ledger.chain import Entry, Head
-from confide.ledger.creation import restore_anchor
-from confide.ledger.export import check_export, export
 from confide.ledger.memory import MemoryLedger
-from confide.ledger.postgres import PostgresLedger, postgres_holds_ledger, restore_postgres_anchor
-from confide.ledger.postgres_address import PostgresPlace
+from confide.ledger.postgres.address import PostgresPlace
+from confide.ledger.postgres.ledger import PostgresLedger, postgres_holds_ledger, restore_postgres_anchor
 from confide.ledger.protocol import Ledger
-from confide.ledger.replay import Statement
-from confide.ledger.sqlite import SqliteLedger
+from confide.ledger.record.chain import Entry, Head
+from confide.ledger.record.export import check_export, export
+from confide.ledger.record.replay import Statement
+from confide.ledger.sqlite.creation import restore_anchor
+from confide.ledger.sqlite.ledger import SqliteLedger
 
 __all__ = [
     "Entry",

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Protocol
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
-from confide.ledger import storage
-from confide.ledger.anchor import Mark
-from confide.ledger.booking import EARLIER, FORMAT, Position, digest, require_kept
-from confide.ledger.chain import Body
-from confide.ledger.replay import Replay, Statement
-from confide.ledger.storage import Connection
-from confide.ledger.terms import Terms
+from confide.ledger import stored_rows as storage
+from confide.ledger.process.anchor import Mark
+from confide.ledger.record.chain import Body
+from confide.ledger.record.entry import EARLIER, FORMAT, Position, digest, require_kept
+from confide.ledger.record.replay import Replay, Statement
+from confide.ledger.record.terms import Terms
+from confide.ledger.stored_rows import Connection
 from confide.privacy.amount import QUANTA
 
 # What reading rows that pass their hash, or that have none, may still raise on a ledger that was tampered with.

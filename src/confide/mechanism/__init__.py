@@ -1,16 +1,16 @@
 """Noise on exact integers, and intervals for what comes out."""
 
-from confide.mechanism.additive import Additive, exact, gaussian, laplace
-from confide.mechanism.coin import bernoulli_exponential, uniform_below
-from confide.mechanism.interval import Assumes, Interval, Intervals
-from confide.mechanism.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
-from confide.mechanism.linear import combined_half_width
-from confide.mechanism.measurement import Measurement
-from confide.mechanism.moments import deviation_intervals, variance_estimates, variance_intervals
-from confide.mechanism.randomness import KernelRandomness, Randomness, TestRandomness
-from confide.mechanism.ratio import ratio_estimates, ratio_intervals
-from confide.mechanism.sampler import draw
-from confide.mechanism.threshold import KeyThreshold, ReleasedKeys, key_threshold
+from confide.mechanism.interval.interval import Assumes, Interval, Intervals
+from confide.mechanism.interval.linear import combined_half_width
+from confide.mechanism.interval.moments import deviation_intervals, variance_estimates, variance_intervals
+from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
+from confide.mechanism.noise.additive import Additive, exact, gaussian, laplace
+from confide.mechanism.noise.coin import bernoulli_exponential, uniform_below
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
+from confide.mechanism.noise.measurement import Measurement
+from confide.mechanism.noise.randomness import KernelRandomness, Randomness, TestRandomness
+from confide.mechanism.noise.sampler import draw
+from confide.mechanism.selection.threshold import KeyThreshold, ReleasedKeys, key_threshold
 
 __all__ = [
     "Additive",

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from confide.mechanism.additive import Additive, laplace
-from confide.mechanism.randomness import Randomness
+from confide.mechanism.noise.additive import Additive, laplace
+from confide.mechanism.noise.randomness import Randomness
 
 FIRST_HEAT: Final = Fraction(1, 2)  # of ε, for all lanes but the last together
 

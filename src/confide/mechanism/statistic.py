@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Final, Protocol, TypeVar, get_args
 
 from confide.errors import ParameterError
-from confide.mechanism.interval import Assumes, Interval
-from confide.mechanism.law import miss_rate
-from confide.mechanism.randomness import Randomness
+from confide.mechanism.interval.interval import Assumes, Interval
+from confide.mechanism.noise.law import miss_rate
+from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.tally import REACH, Domain, Neighbours, Tally
 from confide.privacy.loss import ZCDP, PureDP
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from confide.errors import PolicyError, Problem
 from confide.policy.findings import Findings
 from confide.policy.node import Block, Node, UnreadableError, from_python
-from confide.policy.reading import Parts, read_parts
+from confide.policy.parsing import Parts, read_parts
 from confide.policy.smartnoise import is_smartnoise, translate
 from confide.policy.yaml_text import compose
 from confide.privacy.limits import LONGEST_POLICY

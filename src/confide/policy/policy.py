@@ -20,7 +20,7 @@ from confide.policy.table import SUMMARY_ROWS, KeyUnit, Step, Table, Unit
 from confide.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from confide.policy.reading import Parts
+    from confide.policy.parsing import Parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from confide.errors import ParameterError
 from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
-from confide.release.statistics import root
+from confide.release.sql.statistics import root
 
 Mechanism = Mapping[str, str] | str
 

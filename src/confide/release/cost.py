@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from confide.ledger.standing import Standing
+from confide.ledger.record.standing import Standing
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget, remaining
 from confide.privacy.loss import ZCDP, PureDP

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from confide.engine import Engine
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
 from confide.ledger import Ledger
-from confide.ledger.standing import Standing
+from confide.ledger.record.standing import Standing
 from confide.mechanism import Randomness
 from confide.policy import Policy
 from confide.privacy.charge import Charge

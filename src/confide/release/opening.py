@@ -10,9 +10,9 @@ from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
 from confide.policy.analyst import require_analyst
-from confide.release.ledgers import ledger_place, open_ledger
+from confide.release.custody.ledgers import ledger_place, open_ledger
+from confide.release.custody.sources import Data, open_engine
 from confide.release.session import Session
-from confide.release.sources import Data, open_engine
 
 PolicyLike = Policy | Mapping[str, Any] | str | os.PathLike[str]
 

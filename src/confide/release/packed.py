@@ -15,8 +15,8 @@ def packed_totals(
     kinds: NDArray[np.int64] | None = None,
 ) -> list[int]:
     """`Packing` with an error that says nothing of the data."""
-    from confide.mechanism.curved import UncertifiedError  # noqa: PLC0415  heavy, and loaded when used
-    from confide.mechanism.packing import Packing  # noqa: PLC0415
+    from confide.mechanism.join.curved import UncertifiedError  # noqa: PLC0415  heavy, and loaded when used
+    from confide.mechanism.join.packing import Packing  # noqa: PLC0415
 
     try:
         return Packing(members, weights, kinds).totals(levels)

@@ -13,7 +13,7 @@ from confide.policy import Policy
 from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.query.parse import DIALECT
-from confide.release.answer import Answer
+from confide.release.answer.answer import Answer
 from confide.release.arguments import (
     confidence_level,
     exact_bounds,
@@ -22,24 +22,24 @@ from confide.release.arguments import (
     mechanism_names,
     plain_text,
 )
-from confide.release.asking import SqlRequest, plan_question, sql_request
 from confide.release.cost import BudgetState, budget_state
 from confide.release.holdings import Holdings
-from confide.release.join_plan import plan_join
-from confide.release.join_request import JoinRequest, join_request
-from confide.release.plan import Plan, Within
+from confide.release.join.plan import plan_join
+from confide.release.join.request import JoinRequest, join_request
 from confide.release.questions import Questions
+from confide.release.sql.plan import Plan, Within
+from confide.release.sql.request import SqlRequest, plan_question, sql_request
 from confide.release.views import DeclaredView, open_view
 
 if TYPE_CHECKING:
-    from confide.release.graph import Graph
-    from confide.release.microdata import Microdata, Progress
-    from confide.release.microdata_plan import MicrodataPlan
-    from confide.release.synthesis_plan import SynthesisPlan
-    from confide.release.synthetic import Synthetic
-    from confide.release.synthetic_copy import SyntheticCopy
-    from confide.release.trust_plan import TrustPlan
-    from confide.release.verdict import Verdict, Verdicts
+    from confide.release.graph.graph import Graph
+    from confide.release.microdata.microdata import Microdata, Progress
+    from confide.release.microdata.plan import MicrodataPlan
+    from confide.release.synthetic.plan import SynthesisPlan
+    from confide.release.synthetic.synthetic import Synthetic
+    from confide.release.verdict.plan import TrustPlan
+    from confide.release.verdict.synthetic_copy import SyntheticCopy
+    from confide.release.verdict.verdict import Verdict, Verdicts
     from confide.synthesis.rap import Tell
     from confide.workload import Workload
 
@@ -146,7 +146,7 @@ class Session:
         self, table: str, source: str, target: str, *, directed: bool = False, unit: str | None = None
     ) -> "Graph":
         """The rows of a table as edges from `source` to `target`, to count patterns of. `unit`: "edge" or "node"."""
-        from confide.release.graph import open_graph  # noqa: PLC0415  loaded when used
+        from confide.release.graph.graph import open_graph  # noqa: PLC0415  loaded when used
 
         return open_graph(self._holdings, table, source, target, directed, unit)
 
@@ -162,7 +162,7 @@ class Session:
         rows: int | None = None,
     ) -> "MicrodataPlan":
         """Cost and expected half-widths of microdata, and whether ε is enough to see anything. Free."""
-        from confide.release import microdata  # noqa: PLC0415  heavy, and loaded when used
+        from confide.release.microdata import microdata  # noqa: PLC0415  heavy, and loaded when used
 
         options = microdata.MicrodataOptions(
             marginals, priority=priority, shares=shares, table=table, confidence=confidence_level(confidence)
@@ -189,7 +189,7 @@ class Session:
         BIN(column, width). `priority` lists stages of marginals, most important first; `zeros` are impossible cells
         and `totals` public marginals, which hold exactly. The same marginals again are free, whatever the fit.
         """
-        from confide.release import microdata  # noqa: PLC0415  heavy, and loaded when used
+        from confide.release.microdata import microdata  # noqa: PLC0415  heavy, and loaded when used
 
         level = confidence_level(confidence)
         options = microdata.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level)
@@ -211,7 +211,7 @@ class Session:
         rows: int | None = None,
     ) -> "SynthesisPlan":
         """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
-        from confide.release.synthesizing import SynthesisOptions, plan  # noqa: PLC0415  loaded when used
+        from confide.release.synthetic.request import SynthesisOptions, plan  # noqa: PLC0415  loaded when used
 
         options = SynthesisOptions(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
         return plan(self._holdings, options, confidence)
@@ -237,14 +237,14 @@ class Session:
         how many rows of the relaxed table follows from public facts unless it is set. A call that was stopped goes on
         where it stopped when it is made again.
         """
-        from confide.release.synthesizing import SynthesisOptions, synthesize  # noqa: PLC0415  loaded when used
+        from confide.release.synthetic.request import SynthesisOptions, synthesize  # noqa: PLC0415  loaded when used
 
         options = SynthesisOptions(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
         return synthesize(self._holdings, options, progress)
 
     def history(self, table: str | None = None, pad: int = 64, *, columns: Sequence[str] | None = None) -> "Workload":
         """The workload of past questions in the ledger, padded with random marginals to `pad` of them. Free."""
-        from confide.release.history import history  # noqa: PLC0415  loaded when used
+        from confide.release.custody.history import history  # noqa: PLC0415  loaded when used
 
         return history(self._holdings, table, pad, columns)
 
@@ -255,7 +255,7 @@ class Session:
         This reads files and says what is wrong with them, so it is for whoever opened the session, like `confide.open`:
         a service passes on no path of an analyst.
         """
-        from confide.release.synthetic_copy import open_copy  # noqa: PLC0415  loaded when used
+        from confide.release.verdict.synthetic_copy import open_copy  # noqa: PLC0415  loaded when used
 
         return open_copy(self.policy, synthetic, table, files=True)
 
@@ -277,8 +277,8 @@ class Session:
 
         Give `epsilon`, or a `gap` to find the least ε for which the verdict errs there with probability `error`.
         """
-        from confide.release.trust_plan import plan_trust  # noqa: PLC0415  loaded when used
-        from confide.release.trusting import prepare_request  # noqa: PLC0415  loaded when used
+        from confide.release.verdict.plan import plan_trust  # noqa: PLC0415  loaded when used
+        from confide.release.verdict.request import prepare_request  # noqa: PLC0415  loaded when used
 
         holdings = self._holdings
         request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))
@@ -302,7 +302,7 @@ class Session:
         `within` says how near the private answer must be: 50, or "5%" of the synthetic one. Several queries, as a list,
         share ε; GROUP BY gives one verdict for each key. `prefer="cautious"` bounds the probability of a wrong yes.
         """
-        from confide.release.trusting import prepare_request, trust  # noqa: PLC0415  loaded when used
+        from confide.release.verdict.request import prepare_request, trust  # noqa: PLC0415  loaded when used
 
         holdings = self._holdings
         request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))

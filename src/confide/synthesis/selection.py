@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism import Randomness
-from confide.mechanism.exponential import Exponential
+from confide.mechanism.selection.exponential import Exponential
 from confide.privacy.loss import ZCDP, PureDP
 
 Integers = NDArray[np.int64]

@@ -16,7 +16,7 @@ from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn, PlugInMean
 from confide.trust.race import Raced
-from confide.trust.reading import Imagined
+from confide.trust.seen import Imagined
 from confide.trust.sparse import Sparse
 from confide.trust.target import Target
 

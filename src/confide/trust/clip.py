@@ -23,7 +23,7 @@ from confide.trust.decider import Bits
 from confide.trust.facts import Facts, Prefer, Steps, row_steps
 from confide.trust.optimal import Optimal, effective_margin
 from confide.trust.plug_in import PlugIn
-from confide.trust.reading import Clipped, Reading, Seen
+from confide.trust.seen import Clipped, Reading, Seen
 from confide.trust.target import Target
 
 CUTS: Final = 512  # how many cuts are looked at: quantiles of the synthetic values, and powers of two

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism import DiscreteLaplace, Law, Randomness, laplace
-from confide.mechanism.exponential import Exponential
-from confide.mechanism.law import Floats
+from confide.mechanism.noise.law import Floats
+from confide.mechanism.selection.exponential import Exponential
 from confide.privacy.loss import PureDP
-from confide.trust.reading import Reading, Seen
+from confide.trust.seen import Reading, Seen
 
 Bits = NDArray[np.bool_]
 

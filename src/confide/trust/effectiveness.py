@@ -8,7 +8,7 @@ from typing import Final
 from confide.errors import ParameterError
 from confide.trust.decider import Decider
 from confide.trust.facts import DELTA, Facts
-from confide.trust.reading import Imagined
+from confide.trust.seen import Imagined
 from confide.trust.target import Target
 
 LARGEST_TAU: Final = 2**100

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol, assert_never
 
 from confide.trust.facts import Facts, Steps, row_steps, whole_steps
-from confide.trust.reading import Reading, Seen, Sides, Totals, Whole
+from confide.trust.seen import Reading, Seen, Sides, Totals, Whole
 from confide.trust.target import Target
 
 

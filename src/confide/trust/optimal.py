@@ -16,7 +16,7 @@ from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, reaches
 from confide.trust.facts import CAUTION, DELTA, Facts, Prefer, Steps
 from confide.trust.margin import Margin, margin_of
-from confide.trust.reading import Reading, Seen
+from confide.trust.seen import Reading, Seen
 from confide.trust.target import Target
 
 

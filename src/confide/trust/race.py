@@ -9,13 +9,13 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism import DiscreteLaplace, Randomness, draw
-from confide.mechanism.law import Floats
+from confide.mechanism.noise.law import Floats
 from confide.mechanism.race import best, powers_of_two
 from confide.mechanism.tally import Buckets, signs_between
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law
 from confide.trust.facts import Facts, Prefer
-from confide.trust.reading import Powers, Reading, Seen
+from confide.trust.seen import Powers, Reading, Seen
 from confide.trust.target import Target
 
 MISS: Final = 0.05  # β of the paper

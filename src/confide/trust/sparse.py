@@ -8,14 +8,14 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism import DiscreteLaplace, Randomness, draw
-from confide.mechanism.law import Floats
+from confide.mechanism.noise.law import Floats
 from confide.mechanism.race import powers_of_two
 from confide.mechanism.tally import Buckets
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law, midpoints
 from confide.trust.facts import Facts, Prefer
 from confide.trust.race import RESOLUTION
-from confide.trust.reading import Powers, Reading, Seen
+from confide.trust.seen import Powers, Reading, Seen
 from confide.trust.target import Target
 
 KEPT: Final = Fraction(19, 20)  # θ of the paper: so many of the rows the truncation shall keep

@@ -1,0 +1,1 @@
+"""DuckDB, embedded: files, database files and frames."""

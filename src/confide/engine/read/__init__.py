@@ -1,0 +1,1 @@
+"""Exact integers from statements: groups, cells, tallies, tables of counts, joins and graphs."""

@@ -1,0 +1,1 @@
+"""How processes share a ledger: turns, signals, durable writes, the anchor."""

@@ -1,0 +1,1 @@
+"""What a ledger says: terms, entries, the chain of them, and how it is added up again."""

@@ -1,0 +1,140 @@
+"""The terms of a ledger: its budget, and what each analyst may spend of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Self
+
+from confide.errors import LedgerError, ParameterError
+from confide.ledger.record.chain import Body
+from confide.privacy.amount import parse_amount, show
+from confide.privacy.budget import Budget, amounts, of_quanta, quanta_of
+from confide.privacy.limits import LONGEST_LEDGER_NAME
+
+Quanta = tuple[int, ...]
+
+ANYBODY_ELSE = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A budget and the caps beside it, with both also as the whole quanta that are compared at every charge."""
+
+    budget: Budget
+    caps: Mapping[str, Fraction] = field(default_factory=dict)
+    cap: Quanta = ()
+    cap_of: Mapping[str, Quanta] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, budget: Budget, caps: Mapping[str, object] | None = None) -> Self:
+        """Terms from what a person gives: caps as anything that reads as an amount of ε."""
+        exact = {}
+        for analyst, epsilon in (caps or {}).items():
+            require_text(analyst, "the name of an analyst", LONGEST_LEDGER_NAME)
+            # A cap of 0 keeps somebody out.
+            nothing = isinstance(epsilon, int | Fraction) and not isinstance(epsilon, bool) and epsilon == 0
+            exact[analyst] = Fraction(0) if nothing else parse_amount(epsilon, f"the cap of {analyst!r}")
+        ordered = dict(sorted(exact.items()))
+        return cls(
+            budget,
+            MappingProxyType(ordered),
+            quanta_of(budget.cap),
+            MappingProxyType({analyst: quanta_of(budget.cap_of(epsilon)) for analyst, epsilon in ordered.items()}),
+        )
+
+    @classmethod
+    def read(cls, body: Body) -> Self:
+        """Terms as an entry states them. The quanta are taken as written: what was promised then holds now."""
+        budget = Budget(Fraction(body["epsilon"]), Fraction(body["delta"]))
+        caps = {analyst: Fraction(stated["epsilon"]) for analyst, stated in body["caps"].items()}
+        cap_of = {analyst: read_quanta(stated["cap"]) for analyst, stated in body["caps"].items()}
+        return cls(budget, MappingProxyType(caps), read_quanta(body["cap"]), MappingProxyType(cap_of))
+
+    def body(self) -> Body:
+        return {
+            "epsilon": str(self.budget.epsilon),
+            "delta": str(self.budget.delta),
+            "cap": write_quanta(self.cap),
+            "caps": {
+                analyst: {"epsilon": str(epsilon), "cap": write_quanta(self.cap_of[analyst])}
+                for analyst, epsilon in self.caps.items()
+            },
+        }
+
+    @property
+    def nothing(self) -> Quanta:
+        return (0,) * len(self.cap)
+
+    @property
+    def currency(self) -> str:
+        return "epsilon" if self.budget.pure else "rho,delta"
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Whoever has a cap of their own."""
+        return tuple(analyst for analyst in self.caps if analyst != ANYBODY_ELSE)
+
+    def shares(self, analyst: str) -> bool:
+        """Whether an analyst has no cap of their own, and is under that of all such together."""
+        return ANYBODY_ELSE in self.caps and (analyst == ANYBODY_ELSE or analyst not in self.caps)
+
+    def looked_at(self, analyst: str) -> tuple[str, ...]:
+        """Whose accounts decide whether a charge of an analyst fits."""
+        return (analyst, *self.named) if self.shares(analyst) else (analyst,)
+
+    def limit(self, analyst: str) -> tuple[Quanta, Fraction] | None:
+        """The cap that an analyst is under, in quanta and as ε; None if there is none."""
+        name = ANYBODY_ELSE if self.shares(analyst) else analyst
+        return (self.cap_of[name], self.caps[name]) if name in self.caps else None
+
+    def amended(self, budget: Budget | None, caps: Mapping[str, object] | None) -> Self:
+        """These terms with another budget, other caps or both; the currency cannot change under a running total."""
+        changed = self.of(budget or self.budget, self.caps if caps is None else caps)
+        if changed.budget.pure != self.budget.pure:
+            raise ParameterError(
+                f"a ledger keeps its currency: a budget of {self.budget} cannot become {changed.budget}, "
+                "because one of them has a δ and the other has none"
+            )
+        return changed
+
+    def require(self, budget: Budget | None, caps: Mapping[str, object] | None, where: str) -> None:
+        """Refuse a budget or caps that differ from these."""
+        if budget is not None and (budget.epsilon, budget.delta) != (self.budget.epsilon, self.budget.delta):
+            raise LedgerError(
+                f"the budget asked for is {budget}, but the ledger {where} holds a budget of {self.budget}: "
+                "write that one in the policy, or amend the ledger (the change goes on its record)"
+            )
+        if caps is not None and dict(Terms.of(self.budget, caps).caps) != dict(self.caps):
+            raise LedgerError(
+                f"the caps asked for are {_shown(Terms.of(self.budget, caps).caps)}, but the ledger {where} holds "
+                f"{_shown(self.caps)}: write those in the policy, or amend the ledger (the change goes on its record)"
+            )
+
+
+def loss_text(quanta: Quanta) -> str:
+    """An amount in the ledger's own currency, for people."""
+    names = ("ε",) if len(quanta) == 1 else ("ρ", "δ")
+    shown = zip(names, amounts(of_quanta(quanta)), strict=True)
+    return ", ".join(f"{name} = {show(amount)}" for name, amount in shown if amount or name != "δ")
+
+
+def write_quanta(quanta: Quanta) -> list[str]:
+    return [str(number) for number in quanta]
+
+
+def read_quanta(written: list[str]) -> Quanta:
+    return tuple(map(int, written))
+
+
+def require_text(text: object, what: str, longest: int) -> None:
+    if not isinstance(text, str):
+        raise ParameterError(f"{what} must be text, not {type(text).__name__}")
+    if len(text) > longest:
+        raise ParameterError(f"{what} has {len(text)} characters; {longest} are allowed")
+    if "\0" in text or (not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)):
+        raise ParameterError(f"{what} has a character that is not text")
+
+
+def _shown(caps: Mapping[str, Fraction]) -> str:
+    return "{" + ", ".join(f"{analyst!r}: {show(epsilon)}" for analyst, epsilon in caps.items()) + "}"

@@ -1,0 +1,1 @@
+"""How much one edge or node changes the patterns of a graph."""

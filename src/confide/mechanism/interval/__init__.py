@@ -1,0 +1,1 @@
+"""Intervals for what is computed from noised integers."""

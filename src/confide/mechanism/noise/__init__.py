@@ -1,0 +1,1 @@
+"""Random bits, laws of integer noise, and exact draws from them."""

@@ -1,0 +1,86 @@
+"""Integer noise added to exact integers."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.mechanism.noise.largest import LARGEST_SCALE, keep_scale
+from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
+from confide.mechanism.noise.measurement import AnyIntegers, Measurement, added
+from confide.mechanism.noise.randomness import Randomness
+from confide.mechanism.noise.sampler import draw
+from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """Exact integers plus independent noise of one law. Made by `laplace`, `gaussian` and `exact`, which state the
+    theorem.
+    """
+
+    name: str
+    law: Law
+    loss: PrivacyLoss
+
+    def measure(self, exact: AnyIntegers, randomness: Randomness) -> Measurement:
+        noise = draw(self.law, exact.shape, randomness)
+        return Measurement(added(exact, noise), self.law)
+
+    def noised(self, exact: int, randomness: Randomness) -> int:
+        """One integer, of any size."""
+        return int(self.measure(np.array([exact], dtype=object), randomness).values[0])
+
+
+def laplace(sensitivity: int, epsilon: Fraction) -> Additive:
+    """Releases integers plus discrete Laplace noise of scale at least sensitivity / ε.
+
+    Neighbours: those for which `sensitivity` bounds the L1 distance of the exact vectors.
+    Loss: ε-DP, since P(x) / P(x + d) <= exp(|d| / scale) in each coordinate (Ghosh, Roughgarden and Sundararajan 2012).
+    The scale is rounded up to a double, which is then the exact law. Interval: exact quantile, always valid.
+    """
+    _require("sensitivity", sensitivity, least=0)
+    _require("epsilon", epsilon)
+    if sensitivity == 0:
+        return exact()
+    scale = keep_scale(Fraction(sensitivity) / Fraction(epsilon), LARGEST_SCALE, "its noise")
+    return Additive("discrete laplace", DiscreteLaplace(_double_above(scale, 1)), PureDP(Fraction(epsilon)))
+
+
+def gaussian(sensitivity_squared: int | Fraction, rho: Fraction) -> Additive:
+    """Releases integers plus discrete Gaussian noise with σ² at least (squared sensitivity) / 2ρ.
+
+    Neighbours: those for which `sensitivity_squared` bounds the squared L2 distance of the exact vectors.
+    Loss: ρ-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4 and its product form).
+    σ is rounded up to a double, which is then the exact law. Interval: exact quantile, always valid.
+    """
+    _require("squared sensitivity", sensitivity_squared, least=0)
+    _require("rho", rho)
+    if sensitivity_squared == 0:
+        return exact()
+    variance = Fraction(sensitivity_squared) / (2 * Fraction(rho))
+    keep_scale(variance, LARGEST_SCALE**2, "the variance of its noise")
+    deviation = _double_above(variance, 2)
+    return Additive("discrete gaussian", DiscreteGaussian(deviation**2), ZCDP(Fraction(rho)))
+
+
+def exact() -> Additive:
+    """Releases integers as they are, for numbers that no unit can change. Neighbours: any. Loss: 0."""
+    return Additive("exact", NoNoise(), PureDP(Fraction(0)))
+
+
+def _double_above(value: Fraction, power: int) -> Fraction:
+    """The smallest double x, or the one after it, with x^power >= value, as a Fraction."""
+    double = float(value) if power == 1 else math.sqrt(value)
+    while Fraction(double) ** power < value:
+        double = math.nextafter(double, math.inf)
+    return Fraction(double)
+
+
+def _require(name: str, value: int | Fraction, least: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise ParameterError(f"{name} must be an exact number, not {type(value).__name__}")
+    if value < least if least is not None else value <= 0:
+        raise ParameterError(f"{name} must {'not be negative' if least is not None else 'be positive'}; got {value}")

@@ -1,0 +1,1 @@
+"""Quantiles with intervals, by four mechanisms."""

@@ -1,0 +1,45 @@
+"""Quantiles, each with an interval: the choice of a mechanism."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from confide.mechanism.quantile.em import FlippedPair
+from confide.mechanism.quantile.pair import Pair
+from confide.mechanism.quantile.rank import parse_quantile
+from confide.mechanism.quantile.smooth_noise import SmoothQuantile
+from confide.mechanism.quantile.svt import Walk
+from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, StatisticPlan, choose
+from confide.mechanism.tally import Domain, Neighbours
+
+MAKERS: Final[dict[str, Callable[[Setting, Fraction, Expectation], StatisticPlan]]] = {
+    "pair": Pair,
+    "em": FlippedPair,
+    "svt": Walk,
+    "smooth": SmoothQuantile,
+}
+
+
+def quantile_plan(
+    q: object,
+    domain: Domain | None,
+    epsilon: Fraction,
+    confidence: float,
+    neighbours: Neighbours,
+    rows: int = 1,
+    mechanism: str = "auto",
+    expectation: Expectation = NOTHING_EXPECTED,
+) -> StatisticPlan:
+    """What a q-quantile of values in the domain will cost and how far it will be off. `auto` takes the narrowest
+    forecast.
+
+    MIN and MAX are the quantiles 0 and 1, MEDIAN is 1/2. A domain of None is unbounded.
+    """
+    exact, setting = parse_quantile(q), Setting(domain, epsilon, confidence, neighbours, rows)
+    return choose({name: partial(make, setting, exact, expectation) for name, make in MAKERS.items()}, mechanism)
+
+
+def window_of(plan: StatisticPlan) -> Callable[[int], Domain] | None:
+    """From a number of rows, the ranks between which the plan looks at values (see `rank`); None if at all of them."""
+    return plan.window() if isinstance(plan, Pair | Walk) else None

@@ -1,0 +1,1 @@
+"""Choosing among candidates: exponential mechanism, sparse vector, thresholds of keys."""

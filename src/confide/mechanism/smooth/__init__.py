@@ -1,0 +1,1 @@
+"""Noise from smooth bounds on local sensitivity."""

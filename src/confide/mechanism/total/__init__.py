@@ -1,0 +1,1 @@
+"""Sums and means with intervals, by four mechanisms."""

@@ -1,0 +1,239 @@
+"""What an analyst holds afterwards: a small table with an interval on every cell, to store, show and take elsewhere."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+from confide.release.answer import chart, rendering
+from confide.release.answer.frames import as_pandas, as_polars
+from confide.release.cost import Cost
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+KeyType = Literal["text", "integer", "number", "boolean", "date"]
+_FORMAT = 1
+_PLAIN = frozenset((int, str, bool, type(None)))
+"""Types that are kept as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of group keys. A bin is named by its lower end."""
+
+    name: str
+    type: KeyType
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumn:
+    """A column of estimates with the ends of their intervals."""
+
+    name: str
+    type: Literal["integer", "number"]
+    values: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    mechanism: str
+    assumes: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Keys, estimates and intervals of one question, and what it cost.
+
+    Each interval holds the exact answer with the stated confidence, cell by cell. What the policy's clamping changes is
+    not in it: an interval is for the answer on the data as the policy reads them.
+    """
+
+    columns: tuple[KeyColumn | ValueColumn, ...]
+    confidence: float
+    cost: Cost
+    unit: str
+    neighbours: str
+    question: str
+    notes: tuple[str, ...] = ()
+    test_noise: bool = False
+    stored: bool = field(default=False, compare=False)
+    """Whether it was kept before this call, which cost nothing then: a fact of the call, not of the answer."""
+
+    def marked(self, stored: bool) -> "Answer":
+        """The same answer, as a call found it."""
+        return self if stored == self.stored else replace(self, stored=stored)
+
+    @property
+    def mechanism(self) -> dict[str, str]:
+        """The mechanism of each aggregate."""
+        return {column.name: column.mechanism for column in self.values}
+
+    @property
+    def assumes(self) -> dict[str, str]:
+        """What each aggregate's interval assumes: `always` nothing, `density` that the data are not too sparse."""
+        return {column.name: column.assumes for column in self.values}
+
+    @cached_property
+    def keys(self) -> tuple[KeyColumn, ...]:
+        return tuple(column for column in self.columns if isinstance(column, KeyColumn))
+
+    @cached_property
+    def values(self) -> tuple[ValueColumn, ...]:
+        return tuple(column for column in self.columns if isinstance(column, ValueColumn))
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values)
+
+    # --- taking it elsewhere ------------------------------------------------------------------------------------------
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One dict per row: keys as they are, an aggregate a as a, a_low, a_high."""
+        names, columns = zip(*self._flat(), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_arrow(self) -> "pyarrow.Table":
+        import pyarrow as pa  # noqa: PLC0415  heavy, and loaded when used
+
+        kinds = {
+            "text": pa.string(),
+            "integer": pa.int64(),
+            "number": pa.float64(),
+            "boolean": pa.bool_(),
+            "date": pa.date32(),
+        }
+        arrays = {}
+        for column in self.columns:
+            kind = kinds[column.type]
+            if isinstance(column, KeyColumn):
+                arrays[column.name] = pa.array(column.values, kind)
+            else:
+                wide = column.type == "integer" and any(
+                    abs(v) >= 2**63 for v in (*column.values, *column.low, *column.high)
+                )
+                for name, values in zip(_names(column), (column.values, column.low, column.high), strict=True):
+                    arrays[name] = pa.array(
+                        [_double(v) for v in values] if wide else values, pa.float64() if wide else kind
+                    )
+        return pa.table(arrays)
+
+    def to_polars(self) -> "polars.DataFrame":
+        return as_polars(self.to_arrow())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        return as_pandas(self.to_arrow())
+
+    def to_json(self) -> str:
+        """The rows and what they mean, as one JSON object; an end that is infinite, or unknown, is null."""
+        rows = [{name: _json(value) for name, value in row.items()} for row in self.to_dicts()]
+        facts = {
+            "rows": rows,
+            "confidence": self.confidence,
+            "cost": self.cost.to_dict(),
+            "mechanism": self.mechanism,
+            "assumes": self.assumes,
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "notes": [*self.notes, *(f"{c.name}: {c.note}" for c in self.values if c.note)],
+        }
+        if self.test_noise:
+            facts["test_noise"] = True
+        return json.dumps(facts, ensure_ascii=False)
+
+    def plot(self) -> Any:
+        """An Altair chart with error bars."""
+        return chart.error_bars(self)
+
+    def __str__(self) -> str:
+        return rendering.answer_text(self)
+
+    def _repr_html_(self) -> str:
+        return rendering.answer_html(self)
+
+    def _flat(self) -> list[tuple[str, Sequence[Any]]]:
+        flat: list[tuple[str, Sequence[Any]]] = []
+        for column in self.columns:
+            if isinstance(column, KeyColumn):
+                flat.append((column.name, column.values))
+            else:
+                flat += zip(_names(column), (column.values, column.low, column.high), strict=True)
+        return flat
+
+    # --- keeping it ---------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """A canonical text, kept in the ledger and read back byte for byte."""
+        columns = []
+        for column in self.columns:
+            fields = {name: getattr(column, name) for name in column.__dataclass_fields__}
+            columns.append({"kind": type(column).__name__, **{n: _plain(v) for n, v in fields.items()}})
+        facts = {
+            "format": _FORMAT,
+            "columns": columns,
+            "confidence": self.confidence,
+            "cost": self.cost.to_dict(),
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "question": self.question,
+            "notes": list(self.notes),
+            "test_noise": self.test_noise,
+        }
+        return json.dumps(facts, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> "Answer":
+        facts = json.loads(stored)
+        kinds: dict[str, Any] = {"KeyColumn": KeyColumn, "ValueColumn": ValueColumn}
+        columns = []
+        for fields in facts.pop("columns"):
+            kind = kinds[fields.pop("kind")]
+            columns.append(kind(**{name: _restored(name, fields) for name in fields}))
+        facts.pop("format")
+        notes, cost = tuple(facts.pop("notes")), Cost.from_dict(facts.pop("cost"))
+        return cls(columns=tuple(columns), notes=notes, cost=cost, **facts)
+
+
+def _names(column: ValueColumn) -> tuple[str, str, str]:
+    return column.name, f"{column.name}_low", f"{column.name}_high"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        kinds = set(map(type, value))
+        as_they_are = kinds <= _PLAIN or (kinds == {float} and all(map(isfinite, value)))
+        return list(value) if as_they_are else [_plain(part) for part in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def _restored(name: str, fields: dict[str, Any]) -> Any:
+    value = fields[name]
+    if not isinstance(value, list):
+        return value
+    if fields["type"] == "date":
+        return tuple(None if part is None else date.fromisoformat(part) for part in value)
+    if "low" in fields and str in set(map(type, value)):
+        return tuple(float(part) if isinstance(part, str) else part for part in value)
+    return tuple(value)
+
+
+def _double(value: float) -> float:
+    """The nearest double; infinity where there is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, date) else value

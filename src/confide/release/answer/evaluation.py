@@ -1,0 +1,380 @@
+"""From measurements to columns: estimates and intervals by arithmetic on released numbers alone.
+
+Every interval holds with the stated confidence for its own cell. A value made of several measures uses the joint law of
+their noise where there is one (linear combinations, ratios, means, spreads), and otherwise interval arithmetic on parts
+whose miss rates add up to its own (Bonferroni), in proportion to how many noisy numbers each is made of.
+
+Noise has no bound, and all of this runs after a charge; so every step is total. Measured integers are cut at a size
+that none has, an end that passes the doubles is infinite, an estimate stays finite, and nothing raises.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import inf, lcm
+from sys import float_info
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.mechanism import Assumes, Intervals, Measurement
+from confide.mechanism.interval.interval import nearest_double
+from confide.mechanism.interval.linear import combined_half_width
+from confide.mechanism.interval.moments import deviation_intervals, variance_estimates, variance_intervals
+from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
+from confide.query.question import (
+    Arithmetic,
+    Estimated,
+    Magnitude,
+    Mean,
+    Measure,
+    Measured,
+    Number,
+    Rounded,
+    Spread,
+    Value,
+    Within,
+)
+from confide.release.answer.miss_rate import Shares
+
+Array = NDArray[Any]
+Linear = tuple[dict[int, Fraction], Fraction]
+"""Coefficients of measures, per index, and a constant."""
+
+LARGEST: Final = float_info.max
+HELD: Final = 1 << 400
+"""Measured integers are cut here. Totals are below 2¹²⁶ and their noise scales below 2²⁵⁰, so none is this large: a cut
+changes no interval, and squares of what is left are doubles.
+"""
+_DIGITS: Final = 2.0**53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A column of numbers, each inside its interval. `whole`: integers. `empty`: where the group may be empty."""
+
+    values: Array
+    low: Array
+    high: Array
+    whole: bool = False
+    empty: Array | None = None
+    assumes: Assumes = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """Evaluates values over one set of measurements, all groups at once."""
+
+    measures: Sequence[Measure]
+    measurements: Sequence[Measurement]
+    statistics: Sequence[Estimate] = ()
+    """Measured at the confidence that `needed_confidences` asks for."""
+    _linears: dict[int, Linear | None] = field(default_factory=dict, init=False, repr=False)
+    _shares: Shares = field(default_factory=Shares, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measurements", [_held(part) for part in self.measurements])
+
+    def estimate(self, value: Value, confidence: float) -> Estimate:
+        """One column, with intervals that hold with the confidence. Total: it never raises, whatever was measured."""
+        with np.errstate(all="ignore"):
+            return self._estimate(value, confidence)
+
+    def _estimate(self, value: Value, confidence: float) -> Estimate:
+        linear = self._linear(value)
+        if linear is not None:
+            return self._combination(*linear, confidence)
+        match value:
+            case Estimated(statistic):
+                return self.statistics[statistic]
+            case Mean():
+                return self._mean(value, confidence)
+            case Spread():
+                return self._spread(value, confidence)
+            case Rounded(inner, digits):
+                return _rounded(self._estimate(inner, confidence), digits)
+            case Within(inner, low, high):
+                return _within(self._estimate(inner, confidence), nearest_double(low), nearest_double(high))
+            case Magnitude(inner):
+                return _magnitude(self._estimate(inner, confidence))
+            case Arithmetic():
+                ratio = self._ratio(value, confidence) if value.operation == "/" else None
+                return ratio or self._arithmetic(value, confidence)
+        raise TypeError(f"{type(value).__name__} is not a value")
+
+    # --- linear combinations ------------------------------------------------------------------------------------------
+
+    def half_width(self, value: Value, confidence: float) -> Fraction | None:
+        """Of a linear combination of measures, whose laws alone say it; None for anything else.
+
+        The interval of an estimate may be cut where nothing can lie, and its ends are doubles: beside a large estimate
+        they may be one number.
+        """
+        linear = self._linear(value)
+        if linear is None:
+            return None
+        return combined_half_width([(c, self.measurements[m].law) for m, c in linear[0].items()], confidence)
+
+    def _linear(self, value: Value) -> Linear | None:
+        """The value as a linear combination of measures, if it is one."""
+        if id(value) not in self._linears:
+            self._linears[id(value)] = self._found_linear(value)
+        return self._linears[id(value)]
+
+    def _found_linear(self, value: Value) -> Linear | None:
+        match value:
+            case Measured(measure):
+                return {measure: self.measures[measure].grain}, Fraction(0)
+            case Number(constant):
+                return {}, constant
+            case Arithmetic(operation, left, right):
+                first, second = self._linear(left), self._linear(right)
+                if first is None or second is None:
+                    return None
+                return _linear_arithmetic(operation, first, second)
+        return None
+
+    def _combination(self, coefficients: dict[int, Fraction], constant: Fraction, confidence: float) -> Estimate:
+        terms = [(self.measurements[m], c, self.measures[m]) for m, c in coefficients.items() if c]
+        if len(terms) == 1 and constant == 0:
+            return self._single(*terms[0], confidence)
+        scale = Fraction(1, lcm(*(coefficient.denominator for _, coefficient, _ in terms)))
+        whole = [int(coefficient / scale) for _, coefficient, _ in terms]
+        half = combined_half_width([(f, m.law) for (m, _, _), f in zip(terms, whole, strict=True)], confidence)
+        columns = [part.values for part in self.measurements] + [part.values for part in self.statistics]
+        groups = len(columns[0]) if columns else 1
+        total: Array = np.zeros(groups, dtype=object)
+        for (measurement, _, _), factor in zip(terms, whole, strict=True):
+            total = total + measurement.values.astype(object) * factor
+        floor = self._floor(coefficients, constant)
+        if scale == 1 and constant.denominator == 1 and half.denominator == 1:
+            return _whole(total + int(constant), int(half), floor)
+        values, low, high = (
+            np.array([nearest_double((index + moved) * scale + constant) for index in total])
+            for moved in (0, -half, half)
+        )
+        least = -inf if floor is None else nearest_double(floor)
+        return _inside(values, np.maximum(low, least), np.maximum(high, least))
+
+    def _single(self, measurement: Measurement, coefficient: Fraction, measure: Measure, confidence: float) -> Estimate:
+        intervals = measurement.intervals(confidence)
+        values = measurement.values
+        if measure.floor is not None:
+            # What is impossible is cut off; an estimate below it moves to the nearest possible value.
+            intervals = intervals.clip(measure.floor, inf)
+            values = np.maximum(values, measure.floor)
+        if coefficient == 1:
+            return Estimate(values, intervals.low, intervals.high, whole=True)
+        middle = Intervals(values, values, confidence).scaled(abs(coefficient)).low
+        scaled = intervals.scaled(abs(coefficient))
+        if coefficient < 0:
+            return _inside(-middle, -scaled.high, -scaled.low)
+        return _inside(middle, scaled.low, scaled.high)
+
+    def _floor(self, coefficients: dict[int, Fraction], constant: Fraction) -> Fraction | None:
+        """The least that a combination can be, if that is known."""
+        floors = [self.measures[m].floor for m, c in coefficients.items()]
+        if any(floor is None for floor in floors) or any(c < 0 for c in coefficients.values()):
+            return None
+        return sum((c * (self.measures[m].floor or 0) for m, c in coefficients.items()), constant)
+
+    # --- means, spreads, ratios ---------------------------------------------------------------------------------------
+
+    def _mean(self, value: Mean, confidence: float) -> Estimate:
+        total, count = self.measurements[value.total], self.measurements[value.count]
+        low, high = value.low - value.centre, value.high - value.centre
+        intervals = ratio_intervals(
+            total.values,
+            count.values,
+            total.law,
+            count.law,
+            confidence,
+            low=low,
+            high=high,
+            denominator_nonnegative=True,
+        )
+        estimates = ratio_estimates(total.values, count.values, intervals, denominator_nonnegative=True)
+        grain, shift = float(value.grain), float(value.centre * value.grain)
+        ends = float(value.low * value.grain), float(value.high * value.grain)
+        parts = (estimates, intervals.low, intervals.high)
+        middle, least, most = (np.clip(part * grain + shift, *ends) for part in parts)
+        # A group that may be empty may have any mean.
+        empty = np.asarray(count.values <= count.law.upper(confidence), dtype=bool)
+        whole = _inside(middle, np.where(empty, ends[0], least), np.where(empty, ends[1], most))
+        return replace(whole, empty=empty)
+
+    def _spread(self, value: Spread, confidence: float) -> Estimate:
+        count, total, squares = (self.measurements[place] for place in (value.count, value.total, value.squares))
+        noised = count.values, total.values, squares.values
+        laws = count.law, total.law, squares.law
+        intervals = variance_intervals(*noised, laws, value.radius, confidence, sample=value.sample)
+        estimates = variance_estimates(*noised, intervals, sample=value.sample)
+        if value.root:
+            intervals, estimates = deviation_intervals(intervals), np.sqrt(estimates)
+        grain = float(value.grain if value.root else value.grain**2)
+        empty = np.asarray(count.values <= int(value.sample) + count.law.upper(confidence), dtype=bool)
+        return replace(_inside(estimates * grain, intervals.low * grain, intervals.high * grain), empty=empty)
+
+    def _ratio(self, value: Arithmetic, confidence: float) -> Estimate | None:
+        """scale × A / B for two different measures, by the joint law of their noise."""
+        top, bottom = self._linear(value.left), self._linear(value.right)
+        if top is None or bottom is None or top[1] or bottom[1] or len(top[0]) != 1 or len(bottom[0]) != 1:
+            return None
+        (above, over), (below, under) = *top[0].items(), *bottom[0].items()
+        if above == below or not over or not under:
+            return None
+        top_measurement, bottom_measurement = self.measurements[above], self.measurements[below]
+        nonnegative = self.measures[below].floor == 0
+        intervals = ratio_intervals(
+            top_measurement.values,
+            bottom_measurement.values,
+            top_measurement.law,
+            bottom_measurement.law,
+            confidence,
+            low=0.0 if nonnegative and self.measures[above].floor == 0 else -inf,
+            denominator_nonnegative=nonnegative,
+        )
+        estimates = ratio_estimates(
+            top_measurement.values, bottom_measurement.values, intervals, denominator_nonnegative=nonnegative
+        )
+        scale = float(over / under)
+        first, second = intervals.low * scale, intervals.high * scale
+        return _inside(estimates * scale, np.minimum(first, second), np.maximum(first, second))
+
+    # --- interval arithmetic ------------------------------------------------------------------------------------------
+
+    def _arithmetic(self, value: Arithmetic, confidence: float) -> Estimate:
+        """Both sides with a part of the miss rate each, so both hold together."""
+        first, second = self._shares.of(value, confidence)
+        left, right = self._estimate(value.left, first), self._estimate(value.right, second)
+        a, b = (_floats(part) for part in (left, right))
+        middle, (low, high) = _OPERATIONS[value.operation](a, b)
+        assumes: Assumes = "density" if "density" in (left.assumes, right.assumes) else "always"
+        return replace(_inside(middle, low, high), assumes=assumes)
+
+
+Parts = tuple[Array, Array, Array]
+
+
+def _add(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
+    return a[0] + b[0], (a[1] + b[1], a[2] + b[2])
+
+
+def _subtract(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
+    return a[0] - b[0], (a[1] - b[2], a[2] - b[1])
+
+
+def _multiply(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
+    corners = np.stack([_product(x, y) for x in a[1:] for y in b[1:]])
+    return a[0] * b[0], (corners.min(axis=0), corners.max(axis=0))
+
+
+def _divide(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
+    away = (b[1] > 0) | (b[2] < 0)
+    inverse = (1 / b[0], np.where(away, 1 / b[2], -inf), np.where(away, 1 / b[1], inf))
+    middle, (low, high) = _multiply(a, inverse)
+    return middle, (np.where(away, low, -inf), np.where(away, high, inf))
+
+
+def _product(x: Array, y: Array) -> Array:
+    """0 × ∞ is 0 at the end of an interval: the exact zero is reached, the infinity is not."""
+    result: Array = x * y
+    return np.where(np.isnan(result), 0.0, result)
+
+
+_OPERATIONS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
+
+
+def doubles(numbers: Array) -> Array:
+    """Numbers as doubles; integers beyond them are infinite."""
+    if numbers.dtype != object:
+        return numbers.astype(float)
+    try:
+        return numbers.astype(float)
+    except OverflowError:
+        return np.array([nearest_double(Fraction(number)) for number in numbers])
+
+
+def _floats(part: Estimate) -> Parts:
+    return doubles(part.values), doubles(part.low), doubles(part.high)
+
+
+def _held(measurement: Measurement) -> Measurement:
+    values = measurement.values
+    if values.dtype != object or not any(abs(value) > HELD for value in values.ravel()):
+        return measurement
+    return replace(measurement, values=np.minimum(np.maximum(values, -HELD), HELD))
+
+
+def _inside(values: Array, low: Array, high: Array) -> Estimate:
+    """The estimate, moved into its interval if arithmetic left it outside; the middle, or 0, where it is undefined.
+
+    An end that is undefined is infinite. The inner end of what lies beyond all doubles is the largest of them.
+    """
+    low = np.minimum(np.where(np.isnan(low), -inf, low), LARGEST)
+    high = np.maximum(np.where(np.isnan(high), inf, high), -LARGEST)
+    bounded = np.isfinite(low) & np.isfinite(high)
+    defined = np.where(np.isfinite(values), values, np.where(bounded, low / 2 + high / 2, 0.0))
+    return Estimate(np.minimum(np.maximum(defined, low), high), low, high)
+
+
+def _whole(values: Array, half: int, floor: Fraction | None) -> Estimate:
+    """Integers stay integers; what is below what is possible moves up to it."""
+    least = None if floor is None else int(floor)
+    parts = (values, values - half, values + half)
+    middle, low, high = (part if least is None else np.maximum(part, least) for part in parts)
+    if any(abs(end) > LARGEST for end in (*low, *high)):
+        return _inside(doubles(middle), doubles(low), doubles(high))
+    return Estimate(middle, low, high, whole=True)
+
+
+def _rounded(inner: Estimate, digits: int) -> Estimate:
+    scale = 10.0**digits
+    values, low, high = _floats(inner)
+
+    def cut(numbers: Array, rounded: Array) -> Array:
+        # A double beyond so many digits has none to round.
+        return np.where(np.abs(numbers) * scale < _DIGITS, rounded, numbers)
+
+    middle = cut(values, np.round(values, digits))
+    ends = cut(low, np.floor(low * scale) / scale), cut(high, np.ceil(high * scale) / scale)
+    return replace(_inside(middle, *ends), empty=inner.empty, assumes=inner.assumes)
+
+
+def _within(inner: Estimate, least: float, most: float) -> Estimate:
+    """Cut to where it can be; what may be anywhere is reported as everywhere."""
+    values, low, high = (
+        np.clip(np.nan_to_num(part, nan=unknown), least, most)
+        for part, unknown in zip(_floats(inner), ((least + most) / 2, least, most), strict=True)
+    )
+    whole = (low == least) & (high == most)
+    empty = whole if inner.empty is None else whole | inner.empty
+    return replace(_inside(values, low, high), empty=empty, assumes=inner.assumes)
+
+
+def _magnitude(inner: Estimate) -> Estimate:
+    values, low, high = _floats(inner)
+    least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    most = np.maximum(np.abs(low), np.abs(high))
+    return replace(_inside(np.abs(values), least, most), assumes=inner.assumes)
+
+
+def is_linear(value: Value, measures: Sequence[Measure]) -> bool:
+    """Whether the laws of what is measured say alone how wide an interval is."""
+    return Evaluator(measures, ())._linear(value) is not None
+
+
+def _linear_arithmetic(operation: str, first: Linear, second: Linear) -> Linear | None:
+    (a, x), (b, y) = first, second
+    match operation:
+        case "+" | "-":
+            sign = 1 if operation == "+" else -1
+            return {m: a.get(m, Fraction(0)) + sign * b.get(m, Fraction(0)) for m in sorted({*a, *b})}, x + sign * y
+        case "*" if not b:
+            return {m: c * y for m, c in a.items()}, x * y
+        case "*" if not a:
+            return {m: c * x for m, c in b.items()}, x * y
+        case "/" if not b and y:
+            return {m: c / y for m, c in a.items()}, x / y
+    return None

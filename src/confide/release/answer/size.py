@@ -1,0 +1,88 @@
+"""Whether a ledger has room for an answer: told from public facts, before anything is charged.
+
+Numbers are taken to be as long as numbers are written. An answer that is longer nevertheless, against all odds, ends in
+the constant failure; that is a matter of use, not of privacy.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from confide.errors import ConfideError, ParameterError, QueryError
+from confide.privacy.limits import LONGEST_ANSWER
+from confide.query.question import Question, ValueColumn
+from confide.query.tree import DeclaredKey, Key
+from confide.release.answer.answer import Answer, KeyColumn
+from confide.release.sql.plan import group_count
+
+_NUMBER: Final = 25
+"""Bytes of a number and a comma."""
+_VERDICT: Final = 2_000
+"""Bytes of a verdict without its query and key."""
+
+
+def require_room(size: int, what: str, advice: str, kind: type[ConfideError] = ParameterError) -> None:
+    """Refuse what no ledger would keep."""
+    if size > LONGEST_ANSWER:
+        raise kind(
+            f"{what} would take about {size / 2**20:,.0f} MiB, and a ledger keeps at most "
+            f"{LONGEST_ANSWER / 2**20:,.0f} MiB of one answer; {advice}"
+        )
+
+
+def require_room_for_answer(question: Question) -> None:
+    """The rows and columns of an answer; rows of keys that nobody declared are cut when they are known."""
+    groups = group_count(question)
+    if groups is None:
+        return
+    rows = groups if question.limit is None else min(groups, question.limit)
+    values = sum(isinstance(column, ValueColumn) for column in question.columns)
+    keys = sum(
+        _key_width(question.keys[column.key]) for column in question.columns if not isinstance(column, ValueColumn)
+    )
+    require_room(
+        rows * (3 * _NUMBER * values + keys),
+        f"{rows:,} rows with {values} estimates each",
+        "use wider bins, fewer keys, fewer columns, or LIMIT",
+        QueryError,
+    )
+
+
+def require_room_for_counts(cells: Sequence[int], advice: str) -> None:
+    """Tables of counts of 64 bits."""
+    require_room(8 * sum(cells), f"{len(cells):,} marginals of {sum(cells):,} counts", advice)
+
+
+def require_room_for_verdicts(queries: list[tuple[str, dict[str, Any]]]) -> None:
+    """Verdicts on groups, each with its query and its key."""
+    size = sum(_VERDICT + len(_written(sql)) + len(_written(key)) for sql, key in queries)
+    require_room(size, f"{len(queries):,} verdicts, each with its query,", "ask with fewer keys, or a shorter query")
+
+
+def cut_to_room(answer: Answer) -> bytes:
+    """An answer as it is kept. What has too many keys of undeclared domain keeps the first rows; all of them were
+    released, so that looking at how many there are costs nothing."""
+    kept = answer.to_bytes()
+    while len(kept) > LONGEST_ANSWER and len(answer) > 1:
+        rows = max(1, len(answer) * LONGEST_ANSWER // len(kept) * 9 // 10)
+        note = f"only the first rows are shown: all {len(answer):,} would not fit; use HAVING, or ORDER BY with LIMIT"
+        answer = replace(answer, columns=tuple(_first(c, rows) for c in answer.columns), notes=(*answer.notes, note))
+        kept = answer.to_bytes()
+    return kept
+
+
+def _first(column: Any, rows: int) -> Any:
+    if isinstance(column, KeyColumn):
+        return replace(column, values=column.values[:rows])
+    return replace(column, values=column.values[:rows], low=column.low[:rows], high=column.high[:rows])
+
+
+def _key_width(key: Key) -> int:
+    if isinstance(key, DeclaredKey):
+        return 1 + max(len(_written(value)) for value in key.values)
+    return _NUMBER
+
+
+def _written(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace")

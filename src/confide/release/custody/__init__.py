@@ -1,0 +1,1 @@
+"""What belongs to the custodian: sources, ledgers, their books, checks, and what was asked before."""

@@ -1,0 +1,171 @@
+"""The ledger of a policy, for whoever keeps it: what was spent and on what, whether it is whole, and its terms."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from confide.ledger import Entry, Head, Ledger, MemoryLedger
+from confide.ledger import export as write_export
+from confide.ledger.record.standing import Standing
+from confide.policy import Policy
+from confide.privacy.amount import parse_amount, show
+from confide.privacy.budget import Budget, of_quanta
+from confide.release.cost import BudgetState, budget_state
+from confide.release.custody.ledgers import (
+    LedgerPath,
+    LedgerPlace,
+    exists,
+    ledger_place,
+    make_ledger,
+    open_existing,
+    restore,
+)
+from confide.release.guard import FAILURE
+
+_FAILED = sha256(FAILURE).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One charge, or one change of the terms, as a person reads it. `epsilon` is what it would be alone."""
+
+    sequence: int
+    time: str
+    kind: str
+    analyst: str = ""
+    epsilon: float | None = None
+    what: str = ""
+    answered: bool = False
+    failed: bool = False
+    """Whether the outcome is the constant failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A term, "budget" or "caps", that a ledger and its policy do not agree on."""
+
+    term: str
+    ledger: str
+    policy: str
+
+    def __str__(self) -> str:
+        verb = "is" if self.term == "budget" else "are"
+        return f"the {self.term} {verb} {self.ledger} in the ledger, and {self.policy} in the policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The state of a policy's ledger, and the terms in which the two differ."""
+
+    path: LedgerPlace
+    exists: bool
+    budget: BudgetState
+    entries: int
+    differs: tuple[Difference, ...]
+    answers_left: int | None = None
+
+
+def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: object = None) -> Books:
+    """What is spent and left. `epsilon` asks for how many more calls at that ε there is room.
+
+    A ledger that was never made has spent nothing; it is not made by looking.
+    """
+    path = ledger_place(policy, ledger)
+    with open_existing(path) if exists(path) else MemoryLedger(policy.budget, policy.analysts) as book:
+        standing = book.standing(analyst)
+        state = budget_state(standing)
+        each = None if epsilon is None else float(parse_amount(epsilon, "epsilon"))
+        fitting = None if each is None else state.answers_left(each, standing.budget)
+        differs = _differences(standing, policy)
+        return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
+
+
+def create(policy: Policy, ledger: LedgerPath = None) -> LedgerPlace:
+    """Make the ledger of a policy, with its whole budget unspent, where there is none; returns where."""
+    place = ledger_place(policy, ledger)
+    make_ledger(place, policy.budget, policy.analysts)
+    return place
+
+
+def read_lines(policy: Policy, ledger: LedgerPath = None, last: int = 20) -> tuple[Line, ...]:
+    """The newest charges and changes of terms, oldest first."""
+    with open_existing(ledger_place(policy, ledger)) as book:
+        # A charge and its answer are two entries.
+        newest = list(book.entries(after=max(0, _length(book) - 2 * last)))
+        outcomes = {entry.body["charge"]: entry.body["answer"] for entry in newest if entry.kind == "answer"}
+        budget = book.standing().budget
+        lines = [_line(entry, budget, outcomes.get(entry.sequence)) for entry in newest if entry.kind != "answer"]
+        return tuple(lines[-last:])
+
+
+def verify(policy: Policy, ledger: LedgerPath = None) -> Head:
+    """Walk the whole chain and add everything up again; `LedgerDamaged` or `LedgerRolledBack` if it does not hold."""
+    with open_existing(ledger_place(policy, ledger)) as book:
+        return book.verify()
+
+
+def export(policy: Policy, stream: IO[str], ledger: LedgerPath = None) -> Head:
+    """Every entry as one JSON line that anybody can add up again."""
+    with open_existing(ledger_place(policy, ledger)) as book:
+        return write_export(book, stream)
+
+
+def amend(policy: Policy, ledger: LedgerPath = None) -> tuple[Difference, ...]:
+    """Put the policy's budget and caps on the ledger's record; what had to be changed for that."""
+    with open_existing(ledger_place(policy, ledger)) as book:
+        differs = _differences(book.standing(), policy)
+        if differs:
+            book.amend(policy.budget, policy.analysts)
+        return differs
+
+
+def restore_anchor(policy: Policy, ledger: LedgerPath = None) -> tuple[LedgerPlace, Path]:
+    """Make a lost anchor again; the custodian vouches that the ledger is the newest there is. Ledger and anchor."""
+    place = ledger_place(policy, ledger)
+    return place, restore(place)
+
+
+def _differences(book: Standing, policy: Policy) -> tuple[Difference, ...]:
+    found = []
+    if (book.budget.epsilon, book.budget.delta) != (policy.budget.epsilon, policy.budget.delta):
+        found.append(Difference("budget", str(book.budget), str(policy.budget)))
+    if dict(book.caps) != dict(policy.analysts):
+        found.append(Difference("caps", _caps(book.caps), _caps(policy.analysts)))
+    return tuple(found)
+
+
+def _caps(caps: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name}: {show(epsilon)}" for name, epsilon in sorted(caps.items())) or "none"
+
+
+def _line(entry: Entry, budget: Budget, outcome: str | None) -> Line:
+    body: dict[str, Any] = entry.body
+    if entry.kind != "charge":
+        caps = {name: Fraction(terms["epsilon"]) for name, terms in body["caps"].items()}
+        delta = f", δ = {show(Fraction(body['delta']))}" if Fraction(body["delta"]) else ""
+        terms = f"budget ε = {show(Fraction(body['epsilon']))}{delta}" + (f"; caps {_caps(caps)}" if caps else "")
+        kind = "opened" if entry.kind == "genesis" else entry.kind
+        return Line(entry.sequence, body["time"], kind, what=terms)
+    paid = of_quanta(tuple(int(number) for number in body["amount"]))
+    epsilon = float(budget.as_epsilon(paid))
+    answered, failed = outcome is not None, outcome == _FAILED
+    return Line(entry.sequence, body["time"], "charge", body["analyst"], epsilon, body["purpose"], answered, failed)
+
+
+def _length(book: Ledger) -> int:
+    """The number of entries, found by halving: each look reads one page, however long the ledger is."""
+
+    def after(number: int) -> Iterator[Entry]:
+        return islice(book.entries(after=number), 1)
+
+    low, high = 0, 1
+    while any(after(high)):
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if any(after(middle)) else (low, middle)
+    return low

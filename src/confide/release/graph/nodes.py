@@ -1,0 +1,165 @@
+"""Patterns of a graph with nodes as the unit: what one node has of them is cut at a level, learnt or declared."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import ParameterError
+from confide.mechanism.graph.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
+from confide.mechanism.join.truncation import Change, Levels, Race, Truncation
+from confide.privacy.amount import shown_value, whole_number
+from confide.release.answer.answer import KeyColumn
+from confide.release.graph.request import Counting, EdgeTable, Measured, Pattern, inside, named
+from confide.release.packed import packed_totals
+
+if TYPE_CHECKING:
+    from confide.engine.read.network import Network
+
+MOST_NEIGHBOURS: Final = 2**20
+"""How many edges one node may have at most, for node privacy; more are cut."""
+MOST_TRIANGLES: Final = 2**24
+"""The same for triangles."""
+
+Packed = Callable[["Network", Sequence[int]], list[int]]
+MECHANISMS: Final = ("truncate", "r2t")
+
+
+def edges_by_node(edges: EdgeTable, mechanism: object) -> Pattern:
+    return _packed_pattern(edges, "edges", Levels(MOST_NEIGHBOURS, 2), packed_edges, named(mechanism, MECHANISMS))
+
+
+def triangles_by_node(edges: EdgeTable, mechanism: object) -> Pattern:
+    name = named(mechanism, MECHANISMS)
+    return _packed_pattern(edges, "triangles", Levels(MOST_TRIANGLES, 3), packed_triangles, name)
+
+
+def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: object) -> Pattern:
+    """Stars of the graph in which no node keeps more edges than a level; that is learnt by how many edges are kept."""
+    name = named(mechanism, MECHANISMS)
+    change = StarChange(NodeUnit(edges.directed, edges.owned), leaves)
+    most = _declared(at_most, leaves)
+    levels = _levels(change, most, leaves, declared=name == "truncate")
+
+    def counting(share: Fraction, miss: float) -> Counting:
+        chosen = _kind(name)(levels, share, miss)
+
+        def count(network: "Network") -> Measured:
+            from confide.engine.read.network import stars_of  # noqa: PLC0415  heavy, and loaded when used
+
+            totals, kept = [], []
+            for degrees in _cut(network, levels):
+                totals.append(stars_of(degrees, leaves, network.directed))
+                kept.append(_edges_of(degrees, network))
+            result = chosen.measure(totals, edges.holdings.randomness, kept)
+            return ((result.estimate, result.low, result.high),)
+
+        return Counting(name, count, _upper(chosen.condition))
+
+    return Pattern(f"stars_{leaves}", name, counting, _told(most), notes=_cut_note(levels, edges))
+
+
+def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
+    """Degrees in the graph in which no node keeps more edges than a level."""
+    change = HistogramChange(NodeUnit(edges.directed, edges.owned), up_to)
+    most = _declared(at_most, 1)
+    levels = _levels(change, most, 1, declared=True)
+
+    def counting(share: Fraction, miss: float) -> Counting:
+        chosen = CutHistogram(Truncation(levels, share, miss))
+
+        def count(network: "Network") -> Measured:
+            from confide.engine.read.network import histogram_of  # noqa: PLC0415  heavy, and loaded when used
+
+            counts, kept = [], []
+            for degrees in _cut(network, levels):
+                counts.append(histogram_of(degrees, up_to))
+                kept.append(_edges_of(degrees, network))
+            values, half = chosen.measure(counts, kept, edges.holdings.randomness)
+            return tuple(inside(int(value), half) for value in values)
+
+        # Degrees that are cut are missing in one cell and too many in another: neither end is safe.
+        assumed = f"both ends assume {chosen.condition}" if chosen.condition else ""
+        return Counting(chosen.name, count, assumed)
+
+    degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
+    more = f"up to {up_to} {_told(most)}".strip()
+    return Pattern("nodes", "truncate", counting, more, degrees, notes=_cut_note(levels, edges))
+
+
+def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
+    """How many edges are left when no node keeps more than each level: maximum flows."""
+    ends = np.column_stack([network.source, network.target])
+    return packed_totals(ends, np.ones(len(ends), dtype=np.int64), levels)
+
+
+def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
+    """How many triangles are left when no node keeps more than each level: concave programs, certified."""
+    from confide.engine.read.triangle import alike, triangle_sets  # noqa: PLC0415  loaded when used
+
+    members, weights = triangle_sets(network)
+    return packed_totals(members, weights, levels, alike(network))
+
+
+def _packed_pattern(edges: EdgeTable, pattern: str, levels: Levels, packed: Packed, name: str) -> Pattern:
+    def counting(share: Fraction, miss: float) -> Counting:
+        chosen = _kind(name)(levels, share, miss)
+
+        def count(network: "Network") -> Measured:
+            result = chosen.measure(packed(network, levels.edges), edges.holdings.randomness)
+            return ((result.estimate, result.low, result.high),)
+
+        return Counting(name, count, _upper(chosen.condition))
+
+    return Pattern(pattern, name, counting)
+
+
+def _kind(name: str) -> type[Race] | type[Truncation]:
+    return Race if name == "r2t" else Truncation
+
+
+def _levels(change: Change, at_most: int | None, least: int, declared: bool) -> Levels:
+    """Up to what the caller says a node has at most; only that, where nothing is raced.
+
+    With fewer than the `least` edges of a pattern there is none of it: levels begin with the power of two beyond.
+    """
+    smallest = 1 << (least - 1).bit_length()
+    if at_most is None:
+        return Levels(MOST_NEIGHBOURS, smallest=smallest, change=change)
+    return Levels(at_most, smallest=at_most if declared else min(smallest, at_most), change=change)
+
+
+def _declared(at_most: object, least: int) -> int | None:
+    """What the caller says, a number of Python's own, or a refusal."""
+    if at_most is None:
+        return None
+    most = whole_number(at_most)
+    if most is None or not least <= most <= MOST_NEIGHBOURS:
+        raise ParameterError(
+            f"at_most={shown_value(at_most)} is not a number of edges from {least} to {MOST_NEIGHBOURS:,}: how many a "
+            "node has at most, as you know without looking; leave it out, and it is learnt"
+        )
+    return most
+
+
+def _cut(network: "Network", levels: Levels) -> list[NDArray[np.int64]]:
+    return list(kept_degrees(network.source, network.target, network.nodes, network.directed, levels.edges))
+
+
+def _edges_of(degrees: NDArray[np.int64], network: "Network") -> int:
+    return int(degrees.sum()) // (1 if network.directed else 2)
+
+
+def _upper(condition: str) -> str:
+    return f"the upper end assumes {condition}" if condition else ""
+
+
+def _told(at_most: int | None) -> str:
+    return "" if at_most is None else f"at most {at_most}"
+
+
+def _cut_note(levels: Levels, edges: EdgeTable) -> tuple[str, ...]:
+    each = "edges in either direction" if edges.directed else "edges"
+    return (f"no node keeps more than {levels.edges[-1]:,} {each}; the interval is for the graph so cut",)

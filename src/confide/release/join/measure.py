@@ -1,0 +1,181 @@
+"""Answers over joins that one unit may change in any number of rows: what is read, measured and told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from confide.mechanism import Assumes
+from confide.mechanism.join.elastic import Elastic
+from confide.mechanism.join.residual import Residual
+from confide.mechanism.join.truncation import Bounded, clipped_totals
+from confide.privacy.charge import Charge
+from confide.query.conjunction import BY_ROW, BY_UNIT, Conjunction, relation_of
+from confide.query.identity import question_name
+from confide.query.tree import Cell, Join, Relation, Summary
+from confide.query.weight import Weight
+from confide.release.answer.answer import Answer
+from confide.release.answer.evaluation import Estimate
+from confide.release.answer.table import Table
+from confide.release.cost import Cost
+from confide.release.holdings import Holdings
+from confide.release.join.request import PricedJoin
+from confide.release.packed import packed_totals
+
+Column = list[tuple[int, int, int]]
+
+
+def measured_join(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Answer:
+    """What is read of a join, with noise; the answer that is made of it."""
+    measured = _by_row if priced.mechanism in BY_ROW else _by_unit
+    columns, condition = measured(holdings, priced, charge)
+    return _answer(holdings, priced, columns, condition)
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[list[Column], str]:
+    question = priced.question
+    cells = tuple(Cell("rows" if w.number is None else "total", w.number, w.where) for w in question.weights)
+    summary = Summary(question.relation, question.where, None, question.keys, cells)
+    exact = holdings.engine.evaluate(summary, charge, holdings.ledger.secret)
+    smooth = cache(sensitivity(holdings, priced, charge).smooth)  # the same for all sums with equal shares
+    columns: list[Column] = []
+    for place, weight in enumerate(question.weights):
+        mechanism = priced.smooth(place)
+        scale = smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
+        answers = [int(value) for value in exact.cells[place]]
+        noised, half = mechanism.measure(answers, scale, priced.misses[place], holdings.randomness)
+        floor_at = 0 if weight.span.low >= 0 else None
+        columns.append([_inside(value, half, floor_at) for value in noised])
+    return columns, ""
+
+
+class Bound(Protocol):
+    """A bound on how much one row changes a join."""
+
+    def smooth(self, alpha: float) -> float:
+        """Its α-smooth version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The bound of a join each of whose rows public tables repeat at most so many times."""
+
+    inner: Bound
+    times: int
+
+    def smooth(self, alpha: float) -> float:
+        return self.inner.smooth(alpha) * self.times
+
+
+def sensitivity(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Bound:
+    from confide.engine.read.join_facts import RepeatsInquiry, ResidualInquiry  # noqa: PLC0415  loaded when used
+
+    question, engine = priced.question, holdings.engine
+    if priced.mechanism == "residual":
+        bound: Bound = Residual(question.copies, engine.inquire(ResidualInquiry(question), charge))
+    else:
+        bound = _elastic(holdings, question, charge)
+    return Repeated(bound, engine.inquire(RepeatsInquiry(question), charge)) if question.optional else bound
+
+
+def _elastic(holdings: Holdings, question: Conjunction, charge: Charge) -> Elastic:
+    from confide.engine.read.join_facts import FrequencyInquiry  # noqa: PLC0415  loaded when used
+
+    places = {scan.source: place for place, scan in enumerate(question.occurrences)}
+    joins = []
+    relation: Relation = relation_of(question.occurrences, question.pairs)
+    while isinstance(relation, Join):
+        added = relation.right.source
+        pairs = [(one, two) if two.source == added else (two, one) for one, two in relation.on]
+        ends = tuple(((places[one.source], one.name), (places[two.source], two.name)) for one, two in pairs)
+        joins.append((places[added], ends))
+        relation = relation.left
+    first = places[relation.source]
+    tables = tuple(None if scan.public else scan.table for scan in question.occurrences)
+    return Elastic(tables, first, tuple(reversed(joins)), holdings.engine.inquire(FrequencyInquiry(question), charge))
+
+
+def _by_unit(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[list[Column], str]:
+    from confide.engine.read.join_facts import SharesInquiry  # noqa: PLC0415  loaded when used
+
+    columns: list[Column] = []
+    condition = ""
+    for place in range(len(priced.question.weights)):
+        column: Column = []
+        mechanism = priced.cut(place)
+        inquiry = SharesInquiry(priced.question, place, mechanism.levels.edges[-1])
+        for shares in holdings.engine.inquire(inquiry, charge):
+            cut_totals = totals(shares, mechanism.levels.edges)
+            result: Bounded = mechanism.measure(cut_totals, holdings.randomness)
+            column.append((result.estimate, result.low, result.high))
+            condition = mechanism.condition
+        columns.append(column)
+    return columns, condition
+
+
+def totals(shares: Any, edges: Sequence[int]) -> list[int]:
+    if shares.entities is None:
+        return clipped_totals(shares.weights, shares.counts, edges)
+    return packed_totals(shares.entities, shares.weights, edges)
+
+
+def _inside(value: int, half: int, least: int | None) -> tuple[int, int, int]:
+    if least is None:
+        return value, value - half, value + half
+    return max(value, least), max(value - half, least), max(value + half, least)
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is said of every weight."""
+
+    name: str
+    condition: str
+
+
+def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column], condition: str) -> Answer:
+    question = priced.question
+    told = _Told(priced.mechanism, f"for its upper end {condition}" if condition else "")
+    assumes: Assumes = "density" if condition else "always"
+    sums = [(told, _estimate(weight, c, assumes)) for weight, c in zip(question.weights, columns, strict=True)]
+    notes: tuple[str, ...] = ()
+    if priced.mechanism in BY_UNIT:
+        most = ", ".join(
+            f"{weight.name}: {float(largest * weight.grain):,g}"
+            for weight, largest in zip(question.weights, priced.largest, strict=True)
+        )
+        notes = (f"what one unit adds is cut at {most}",)
+    return Answer(
+        columns=Table(question, None, (), (), priced.request.confidence, sums).columns(),
+        confidence=priced.request.confidence,
+        cost=Cost.of(priced.request.epsilon, priced.loss),
+        unit=_protected(question),
+        neighbours=question.neighbours,
+        question=question_name(question),
+        notes=notes,
+        test_noise=not holdings.randomness.kernel,
+    )
+
+
+def _protected(question: Conjunction) -> str:
+    if question.owners:
+        return question.unit
+    tables = dict.fromkeys(question.occurrences[place].table for place in question.private)
+    return f"row of {' or '.join(tables)}"
+
+
+def _estimate(weight: Weight, column: Column, assumes: Assumes) -> Estimate:
+    grain, whole = weight.grain, weight.grain.denominator == 1
+    values, low, high = (
+        np.array([number * grain.numerator if whole else float(number * grain) for number in part], dtype=object)
+        for part in zip(*column, strict=True)
+    )
+    return Estimate(values, low, high, whole=whole, assumes=assumes)

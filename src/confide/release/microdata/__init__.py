@@ -1,0 +1,1 @@
+"""Noisy marginals, and a table fitted to them."""

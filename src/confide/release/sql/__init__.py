@@ -1,0 +1,1 @@
+"""Questions of bounded tables: plan, noise and answer."""

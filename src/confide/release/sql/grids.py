@@ -1,0 +1,85 @@
+"""Which statistics are read on a public grid, so that no summary grows beyond its cap. Public facts only."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from confide.errors import QueryError
+from confide.policy import Policy
+from confide.query.grid import EvenGrid, Grid, even_grid, floating_grid
+from confide.query.question import Question, Statistic, ValueColumn, statistics_of
+from confide.query.tree import Tally
+from confide.release.sql.plan import group_count
+
+ASSUMED_KEYS: Final = 1_000
+"""Of keys that nobody declared: how many a grid leaves room for."""
+SLACK: Final = 4
+"""A policy's size is rough: a table that may have this many times the rows still needs no grid."""
+
+
+def gridded(question: Question, policy: Policy) -> Question:
+    """The question with a grid for each statistic that could have more distinct values than a summary may have rows."""
+    if not question.statistics or few_rows(question, policy):
+        return question
+    groups = group_count(question) or ASSUMED_KEYS
+    room = max(1, policy.summary_rows // groups)
+    tallies: dict[Tally, int] = {}
+    statistics = []
+    for statistic in question.statistics:
+        tally = question.summary.tallies[statistic.tally]
+        grid = _grid(statistic, tally, room, groups)
+        if grid is not None:
+            tally = replace(tally, grid=grid, sums=statistic.kind != "quantile")
+        statistics.append(replace(statistic, tally=tallies.setdefault(tally, len(tallies)), grid=grid))
+    return replace(question, statistics=tuple(statistics), summary=replace(question.summary, tallies=tuple(tallies)))
+
+
+def grid_notes(question: Question, policy: Policy) -> tuple[str, ...]:
+    """What a grid does to each column that is read on one."""
+    notes = []
+    for column in question.columns:
+        if isinstance(column, ValueColumn):
+            for place in sorted(statistics_of(column.value)):
+                statistic = question.statistics[place]
+                if statistic.grid is not None and statistic.kind == "quantile":
+                    notes.append(
+                        f"{column.name} is read {_described(statistic.grid, statistic.grain)}: its possible values "
+                        f"are more than the {policy.summary_rows:,} rows that a summary may have; the interval covers "
+                        "that. Where a table has few rows, say so with `size` in the policy"
+                    )
+    return tuple(dict.fromkeys(notes))
+
+
+def _described(grid: Grid, grain: Fraction) -> str:
+    if isinstance(grid, EvenGrid):
+        return f"in steps of {float(grid.step * grain):,g}"
+    return f"to {100 / 2**grid.digits:.2g} % of its distance from {float(grid.centre * grain):,g}"
+
+
+def few_rows(question: Question, policy: Policy) -> bool:
+    """Whether the policy's sizes say that there are few rows. If they are wrong a summary is larger, and no more."""
+    sizes = [policy.tables[table].size for table in question.tables if not policy.tables[table].public]
+    known = [size for size in sizes if size is not None]
+    most = policy.summary_rows
+    return len(known) == len(sizes) and SLACK * max(known, default=most) <= most
+
+
+def _grid(statistic: Statistic, tally: Tally, room: int, groups: int) -> Grid | None:
+    span = tally.subject.span
+    if span.high - span.low + 1 <= room:
+        return None
+    if statistic.kind == "quantile" and statistic.low is not None:
+        return even_grid(span.low, span.high, room)
+    grid = floating_grid(span.low, span.high, _centre(statistic, span.low, span.high), room)
+    if grid is None:
+        raise QueryError(
+            f"{groups:,} groups, each with sums by powers of two, are more than a summary has room for; use fewer "
+            "groups, or give the column a range in the policy"
+        )
+    return grid
+
+
+def _centre(statistic: Statistic, low: int, high: int) -> int:
+    """What the mechanisms sum about: the value nearest to zero where the number of rows is known or measured."""
+    centred = statistic.kind == "mean" or statistic.neighbours == "replace-one"
+    return min(max(0, low), high) if centred else 0

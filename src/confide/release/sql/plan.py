@@ -1,0 +1,242 @@
+"""What a call would give and cost, before anything is spent. Public facts only."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, inf, log10, nan, prod
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.mechanism import Measurement
+from confide.mechanism.interval.interval import nearest_double
+from confide.policy import Policy
+from confide.privacy.amount import show, shown_value
+from confide.privacy.budget import Budget
+from confide.privacy.limits import MOST_SEARCHED
+from confide.query.grouping import key_size
+from confide.query.question import Question, ValueColumn, all_values, measures_of, statistics_of
+from confide.release.answer import rendering
+from confide.release.answer.evaluation import Estimate, Evaluator, doubles, is_linear
+from confide.release.answer.miss_rate import needed_confidences
+from confide.release.arguments import by_name
+from confide.release.cost import BudgetState, Cost
+from confide.release.sql.allocation import Allocation, allocate
+from confide.release.sql.statistics import expect_statistic, plan_statistic
+
+_ASSUMED_ROWS = 1_000
+_LARGEST_EPSILON = Fraction(10_000)
+_SMALLEST_EPSILON = Fraction(1, 10**9)
+
+Within = float | int | str | Mapping[str, "float | int | str"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    """One aggregate: how wide its interval is expected to be, and from what."""
+
+    name: str
+    half_width: float
+    estimate: float
+    mechanism: str
+    assumes: str = "always"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The forecast of one question. Nothing was read and nothing was charged."""
+
+    columns: tuple[PlannedColumn, ...]
+    epsilon: float
+    cost: Cost
+    confidence: float
+    groups: int | None
+    unit: str
+    neighbours: str
+    affordable: bool
+    budget: BudgetState
+    notes: tuple[str, ...] = ()
+
+    @property
+    def half_width(self) -> dict[str, float]:
+        """Expected half-width of each aggregate's interval."""
+        return {column.name: column.half_width for column in self.columns}
+
+    @property
+    def mechanism(self) -> dict[str, str]:
+        return {column.name: column.mechanism for column in self.columns}
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "epsilon": self.epsilon,
+            "cost": self.cost.to_dict(),
+            "confidence": self.confidence,
+            "groups": self.groups,
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "affordable": self.affordable,
+            "columns": [
+                {
+                    "name": c.name,
+                    "half_width": None if c.half_width == inf else c.half_width,
+                    "mechanism": c.mechanism,
+                    "assumes": c.assumes,
+                }
+                for c in self.columns
+            ],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        return rendering.plan_text(self)
+
+    def _repr_html_(self) -> str:
+        return rendering.plan_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A question with what is publicly known, or assumed, of its size."""
+
+    question: Question
+    budget: Budget
+    confidence: float
+    split: Mapping[str, Fraction]
+    rows: float
+    public_rows: int | None
+    notes: tuple[str, ...]
+
+    def at(self, epsilon: Fraction) -> tuple[tuple[PlannedColumn, ...], Allocation]:
+        """The expected intervals at ε: those of a made-up group of typical rows, by the code of the real ones."""
+        question = self.question
+        allocation = allocate(question, self.budget, epsilon, self.confidence, self.split, self.public_rows)
+        made_up = [
+            Measurement(np.array([round(measure.typical * Fraction(self.rows))], dtype=object), mechanism.law)
+            for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
+        ]
+        expected: list[Estimate] = []
+        for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
+            # The mechanism is what it will be; how wide it is depends on how many rows the caller expects.
+            level = needed_confidences(all_values(question), self.confidence)[len(expected)]
+            seen = plan_statistic(statistic, plan.loss.epsilon, level, round(self.rows), plan.name)
+            expected.append(expect_statistic(seen, statistic))
+        evaluator = Evaluator(question.measures, made_up, expected)
+        columns = []
+        for column in question.columns:
+            if not isinstance(column, ValueColumn):
+                continue
+            result = evaluator.estimate(column.value, self.confidence)
+            low, high = (float(doubles(ends)[0]) for ends in (result.low, result.high))
+            half = high / 2 - low / 2 if high > low else 0.0
+            # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
+            known = evaluator.half_width(column.value, self.confidence)
+            half = half if known is None else nearest_double(known)
+            used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
+            used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
+            names = " + ".join(dict.fromkeys(used))
+            columns.append(PlannedColumn(column.name, half, float(doubles(result.values)[0]), names, result.assumes))
+        return tuple(columns), allocation
+
+    def smallest_epsilon(self, within: Within) -> Fraction:
+        """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
+        if len(self.question.measures) + len(self.question.statistics) > MOST_SEARCHED:
+            raise ParameterError(
+                f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, "
+                "or give epsilon="
+            )
+        target = _target(within, [c.name for c in self.question.columns if isinstance(c, ValueColumn)])
+
+        def holds(epsilon: Fraction) -> bool:
+            columns, _ = self.at(epsilon)
+            return all(column.half_width <= target(column) for column in columns)
+
+        if not holds(_LARGEST_EPSILON):
+            raise ParameterError(
+                f"within={shown_value(within)} is not reached at any ε up to {show(_LARGEST_EPSILON)}; "
+                "ask for a wider interval or larger groups"
+            )
+        low, high = _SMALLEST_EPSILON, _LARGEST_EPSILON
+        while high / low > Fraction(100_01, 100_00):
+            # Halving on a logarithmic scale, on numbers short enough to stay exact and readable.
+            middle = _short(Fraction(float(low * high) ** 0.5))
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
+
+def forecast(
+    question: Question,
+    policy: Policy,
+    confidence: float,
+    split: Mapping[str, Fraction],
+    rows: int | None,
+    budget: Budget,
+) -> Forecast:
+    """How large groups are: told by the caller, else by the policy, else assumed, and said so."""
+    groups = group_count(question) or 1
+    sizes = [policy.tables[table].size for table in question.tables]
+    known = rows if rows is not None else (max(size for size in sizes if size is not None) if any(sizes) else None)
+    per_group = known / groups if known is not None else _ASSUMED_ROWS
+    shown = [column.value for column in question.columns if isinstance(column, ValueColumn)]
+    depends = not all(is_linear(value, question.measures) for value in shown)
+    notes: tuple[str, ...] = ()
+    if depends:
+        said = (
+            "as the caller says"
+            if rows is not None
+            else "as the policy's size says"
+            if known is not None
+            else "assumed"
+        )
+        notes = (f"the width depends on how many rows a group has: {per_group:,.0f} here, {said}",)
+    return Forecast(question, budget, confidence, split, per_group, expected_rows(question, policy), notes)
+
+
+def expected_rows(question: Question, policy: Policy) -> int | None:
+    """How many rows a group is publicly expected to have: the policy's size, shared evenly."""
+    sizes = [size for table in question.tables if (size := policy.tables[table].size) is not None]
+    return max(1, round(max(sizes) / (group_count(question) or 1))) if sizes else None
+
+
+def group_count(question: Question) -> int | None:
+    """How many groups the answer has before HAVING and LIMIT; None if that is private."""
+    sizes = [key_size(key) for key in question.keys]
+    return None if any(size is None for size in sizes) else prod(size for size in sizes if size is not None)
+
+
+def _target(within: Within, names: list[str]) -> Callable[[PlannedColumn], float]:
+    if isinstance(within, Mapping):
+        widths = by_name(within, "within", "{'n': 50, 'avg': '2%'}")
+        unknown = sorted(set(widths) - set(names))
+        if unknown:
+            raise ParameterError(f"within names {', '.join(unknown)}, but the answer's columns are {', '.join(names)}")
+        each = {name: _one_target(value) for name, value in widths.items()}
+        return lambda column: each[column.name](column) if column.name in each else inf
+    return _one_target(within)
+
+
+def _one_target(within: float | int | str) -> Callable[[PlannedColumn], float]:
+    if isinstance(within, str) and within.strip().endswith("%"):
+        share = _positive(within.strip()[:-1], within) / 100
+        return lambda column: share * abs(column.estimate)
+    width = _positive(within, within)
+    return lambda _: width
+
+
+def _positive(value: object, given: object) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = nan
+    if isinstance(value, bool) or not 0 < number < inf:
+        raise ParameterError(
+            f"within={shown_value(given)} is not a width; write a number above 0, such as 50, or a share such as '5%'"
+        )
+    return number
+
+
+def _short(value: Fraction) -> Fraction:
+    """Rounded up to five significant digits."""
+    scale = Fraction(10) ** (ceil(log10(value)) - 5)
+    return ceil(value / scale) * scale

@@ -1,0 +1,197 @@
+"""A question planned, and answered: charge before read, noise on every measure, then arithmetic on what came out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from confide.engine.protocol import Keep, Window, Windows
+from confide.errors import ParameterError
+from confide.mechanism.quantile.choice import window_of
+from confide.policy import Policy
+from confide.policy.column import ROWS_LIMIT
+from confide.privacy.amount import show, shown_value, whole_number
+from confide.privacy.budget import Budget
+from confide.privacy.charge import Charge
+from confide.privacy.identity import written
+from confide.privacy.loss import PrivacyLoss
+from confide.query import Question
+from confide.query.identity import SPELLING, question_name
+from confide.query.question import Measure
+from confide.release.answer.answer import Answer
+from confide.release.answer.size import cut_to_room, require_room_for_answer
+from confide.release.answer.table import Table
+from confide.release.arguments import exact_epsilon
+from confide.release.cost import Cost, budget_state
+from confide.release.holdings import Holdings
+from confide.release.least_epsilon import made_at
+from confide.release.purpose import sql_purpose
+from confide.release.sql.allocation import Allocation, allocate
+from confide.release.sql.grids import few_rows, grid_notes, gridded
+from confide.release.sql.plan import Plan, Within, expected_rows, forecast, group_count
+from confide.release.sql.statistics import measure_statistic
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRequest:
+    """A question at ε, with the shares of its columns."""
+
+    question: Question
+    policy: Policy
+    sql: str
+    dialect: str
+    epsilon: Fraction
+    confidence: float
+    shares: Mapping[str, Fraction]
+
+    @property
+    def purpose(self) -> str:
+        return sql_purpose(self.sql, self.dialect)
+
+    def identity(self) -> str:
+        shares = tuple(sorted(self.shares.items()))
+        return written("sql", self.question, self.epsilon, self.confidence, shares, spelling=SPELLING)
+
+    def price(self, budget: Budget) -> "PricedQuestion":
+        question = self.question
+        require_room_for_answer(question)
+        expected = expected_rows(question, self.policy)
+        allocation = made_at(
+            self.epsilon, lambda tried: allocate(question, budget, tried, self.confidence, self.shares, expected)
+        )
+        return PricedQuestion(self, allocation)
+
+    def decode(self, stored: bytes) -> Answer:
+        return Answer.from_bytes(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedQuestion:
+    """A question with the noise that was bought for each of its measures."""
+
+    request: SqlRequest
+    allocation: Allocation
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return self.allocation.loss
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        question, allocation = self.request.question, self.allocation
+        keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
+        windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
+        exact = holdings.engine.evaluate(question.summary, charge, holdings.ledger.secret, keep, windows)
+        answer = _release(holdings, question, exact, allocation, self.request.epsilon, self.request.confidence)
+        return cut_to_room(answer)
+
+
+def sql_request(
+    policy: Policy,
+    question: Question,
+    sql: str,
+    dialect: str,
+    epsilon: Fraction,
+    confidence: float,
+    shares: Mapping[str, Fraction],
+) -> SqlRequest:
+    return SqlRequest(gridded(question, policy), policy, sql, dialect, epsilon, confidence, shares)
+
+
+def plan_question(
+    holdings: Holdings,
+    question: Question,
+    epsilon: object,
+    within: Within | None,
+    confidence: float,
+    shares: Mapping[str, Fraction],
+    rows: int | None,
+) -> Plan:
+    """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
+    known = None if rows is None else whole_number(rows)
+    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
+        raise ParameterError(
+            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
+        )
+    standing = holdings.standing()
+    question = gridded(question, holdings.policy)
+    require_room_for_answer(question)
+    predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget)
+    notes = [*predicted.notes, *grid_notes(question, holdings.policy)]
+    if within is not None:
+        exact = predicted.smallest_epsilon(within)
+        notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
+    elif epsilon is not None:
+        exact = exact_epsilon(epsilon)
+    else:
+        exact = standing.budget.epsilon / 10
+        notes.append("no epsilon was given: a tenth of the whole budget is shown")
+    columns, allocation = made_at(exact, predicted.at)
+    return Plan(
+        columns=columns,
+        epsilon=float(exact),
+        cost=Cost.of(exact, allocation.loss),
+        confidence=confidence,
+        groups=group_count(question),
+        unit=question.unit,
+        neighbours=question.neighbours,
+        affordable=standing.holds(allocation.loss),
+        budget=budget_state(standing),
+        notes=tuple(notes),
+    )
+
+
+def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:
+    """Which of some keys are shown. Each has noise of its own, so it does not matter which come together."""
+    released = allocation.keys
+    assert released is not None
+    return lambda cells: released.release(_combine(threshold.terms, cells), holdings.randomness).places
+
+
+def rank_windows(question: Question, allocation: Allocation) -> Windows:
+    """Through which windows of ranks each tally is looked at, of those that are not needed whole."""
+    windows: dict[int, list[Window]] = {}
+    whole = set()
+    for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
+        window = window_of(plan)
+        if window is None:
+            whole.add(statistic.tally)
+        else:
+            windows.setdefault(statistic.tally, []).append(window)
+    return {tally: found for tally, found in windows.items() if tally not in whole}
+
+
+def _release(
+    holdings: Holdings, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
+) -> Answer:
+    keys, cells, tallies = exact.keys, exact.cells, exact.tallies
+    source = holdings.randomness
+    notes = list(grid_notes(question, holdings.policy))
+    if allocation.keys is not None:
+        notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
+    measurements = [
+        mechanism.measure(_combine(measure.terms, cells), source)
+        for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
+    ]
+    names = [mechanism.name for mechanism in allocation.mechanisms]
+    statistics = [
+        (plan, measure_statistic(plan, statistic, tallies[statistic.tally], source))
+        for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
+    ]
+    table = Table(question, keys, measurements, names, confidence, statistics)
+    return Answer(
+        columns=table.columns(),
+        confidence=confidence,
+        cost=Cost.of(epsilon, allocation.loss),
+        unit=question.unit,
+        neighbours=question.neighbours,
+        question=question_name(question),
+        notes=tuple(notes),
+        test_noise=not source.kernel,
+    )
+
+
+def _combine(terms: tuple[tuple[int, int], ...], cells: Sequence[Any]) -> Any:
+    """Σ coefficient × cell, exactly: in Python's integers where 64 bits might not hold it."""
+    if len(terms) == 1 and terms[0][0] == 1:
+        return cells[terms[0][1]]
+    return sum(cells[cell].astype(object) * coefficient for coefficient, cell in terms)

@@ -1,0 +1,98 @@
+"""Quantiles, and sums and means on wide domains: which mechanism, and what it gives for every group."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, isqrt
+from typing import Any
+
+import numpy as np
+
+from confide.mechanism import Randomness
+from confide.mechanism.quantile.choice import quantile_plan
+from confide.mechanism.statistic import Estimated, Expectation, StatisticPlan
+from confide.mechanism.tally import Tally
+from confide.mechanism.total.choice import mean_plan, total_plan
+from confide.query.grid import EvenGrid
+from confide.query.question import Statistic
+from confide.release.answer.evaluation import Estimate
+
+_ROOT_SCALE = 10**24
+
+
+def plan_statistic(
+    statistic: Statistic, epsilon: Fraction, confidence: float, rows: int | None, mechanism: str | None = None
+) -> StatisticPlan:
+    """The plan of one statistic at ε; `rows` is what is publicly expected of a group, for forecasts and for `auto`."""
+    domain = None if statistic.low is None or statistic.high is None else (statistic.low, statistic.high)
+    named = mechanism or statistic.mechanism
+    expectation = Expectation(rows=rows)
+    shared = (domain, epsilon, confidence, statistic.neighbours, statistic.rows, named, expectation)
+    if statistic.kind == "quantile":
+        return quantile_plan(statistic.q, *shared)
+    return total_plan(*shared) if statistic.kind == "total" else mean_plan(*shared)
+
+
+def plan_within(statistic: Statistic, rho: Fraction, confidence: float, rows: int | None) -> StatisticPlan:
+    """The plan of one statistic at ρ: some mechanisms cost less ρ than ε²/2, and then may have a larger ε."""
+    plan = plan_statistic(statistic, root(2 * rho), confidence, rows)
+    spare = plan.zcdp.rho
+    larger = plan.loss.epsilon * root(rho / spare)
+    if larger > plan.loss.epsilon:
+        better = plan_statistic(statistic, larger, confidence, rows, plan.name)
+        if better.zcdp.rho <= rho:
+            return better
+    return plan
+
+
+def measure_statistic(
+    plan: StatisticPlan, statistic: Statistic, counts: Sequence[Any], randomness: Randomness
+) -> Estimate:
+    """One estimate and interval for each group, in the units of the column."""
+    results = plan.measure_each([_tally(parts, statistic) for parts in counts], randomness)
+    grain = statistic.grain
+    ends = [_ends(result, statistic) for result in results]
+    parts = [[result.estimate for result in results], [low for low, _ in ends], [high for _, high in ends]]
+    whole = grain.denominator == 1 and all(isinstance(number, int) for part in parts for number in part)
+    middle, low, high = (np.array([_worth(number, grain, whole) for number in part], dtype=object) for part in parts)
+    domain = (statistic.low, statistic.high)
+    unknown = np.array([r.whole or both == domain for r, both in zip(results, ends, strict=True)], dtype=bool)
+    if whole:
+        return Estimate(middle, low, high, whole=True, empty=unknown, assumes=plan.assumes)
+    return Estimate(middle.astype(float), low.astype(float), high.astype(float), empty=unknown, assumes=plan.assumes)
+
+
+def _tally(parts: Sequence[Any], statistic: Statistic) -> Tally:
+    values, counts, *sums = parts
+    return Tally(values, counts, sums[0] if sums else None, statistic.grid)
+
+
+def _ends(result: Estimated, statistic: Statistic) -> tuple[float, float]:
+    """The ends of an interval: of the points of cells a quantile is known, so it covers their cells whole."""
+    low, high = result.interval.low, result.interval.high
+    if statistic.grid is None or statistic.kind != "quantile":
+        return low, high
+    return statistic.grid.cover(int(low), int(high))
+
+
+def expect_statistic(plan: StatisticPlan, statistic: Statistic) -> Estimate:
+    """A forecast as if it had been measured: the middle of the range, give or take the expected half-width."""
+    grain = float(statistic.grain)
+    known = statistic.low is not None and statistic.high is not None
+    middle = grain * (statistic.low + statistic.high) / 2 if known else 0.0  # type: ignore[operator]
+    half = plan.forecast.half_width * grain
+    if isinstance(statistic.grid, EvenGrid):
+        half += statistic.grid.step * grain / 2
+    if half == inf:
+        return Estimate(np.array([middle]), np.array([-inf]), np.array([inf]), assumes=plan.assumes)
+    return Estimate(np.array([middle]), np.array([middle - half]), np.array([middle + half]), assumes=plan.assumes)
+
+
+def root(value: Fraction) -> Fraction:
+    """√value, rounded down."""
+    return Fraction(isqrt(value.numerator * _ROOT_SCALE**2 // value.denominator), _ROOT_SCALE)
+
+
+def _worth(number: float, grain: Fraction, whole: bool) -> float:
+    if whole:
+        return int(number) * grain.numerator
+    return float(Fraction(number) * grain) if number not in (inf, -inf) else number

@@ -1,0 +1,282 @@
+"""The curator of one call: it charges each step, reads, adds noise, and stores what it gives.
+
+Steps are numbered, and a step's key is made of the call's key and its number. So a call that was stopped goes on where
+it stopped when it is made again: steps that were paid for are given again, as they were, and cost nothing. With the
+first step a seed is drawn for the arithmetic between the steps, and kept with it, so that this goes the same way too.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from io import BytesIO
+from math import prod
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import EngineError
+from confide.mechanism import Additive, Randomness
+from confide.privacy.budget import Budget, Currency, add
+from confide.privacy.charge import Charge
+from confide.privacy.identity import written
+from confide.privacy.loss import ZCDP, PureDP
+from confide.query.sensitivity import Sensitivity
+from confide.query.tabulation import Tabulation
+from confide.release.holdings import Holdings
+from confide.release.purpose import listed
+from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
+from confide.synthesis.curator import Model, Picked
+from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
+from confide.synthesis.relaxed import cell_count
+from confide.synthesis.selection import LargestError, TopErrors, selection_epsilon
+from confide.workload import BoundWorkload, ExactTables, threshold_blocks
+
+MOST_COUNTED: Final = 2.0**62
+"""No count of a model is taken for larger."""
+
+Values = Callable[[Charge], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """One step of a call: what it pays and what it releases. Its identity is the call's, and its number."""
+
+    text: str
+    number: int
+    what: str
+    loss: Currency
+    values: Values
+    first: bool
+
+    @property
+    def purpose(self) -> str:
+        return f"synthesize, step {self.number}: {self.what}"
+
+    def identity(self) -> str:
+        return self.text
+
+    def price(self, budget: Budget) -> "StepRequest":
+        return self
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        values = self.values(charge)
+        return _packed(np.concatenate([_drawn(holdings.randomness), values]) if self.first else values)
+
+    def decode(self, stored: bytes) -> NDArray[np.int64]:
+        return _unpacked(stored)
+
+
+def step_identity(call: str, step: int) -> str:
+    """Of the step of a call, which is named by what was asked in it."""
+    return written("synthesis step", call, step)
+
+
+class LedgerCurator:
+    """A curator whose every step is a charge in the ledger. `spent` adds them up.
+
+    `tables` is how much one unit can change the counts of one table; `rows` how much it can change one count.
+    """
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        tabulation: Tabulation,
+        workload: BoundWorkload,
+        cost: Currency,
+        tables: Sensitivity,
+        rows: int,
+        call: str,
+    ) -> None:
+        self._holdings, self._tabulation, self._workload = holdings, tabulation, workload
+        self._cost, self._tables, self._rows, self._call = cost, tables, rows, call
+        self._exact: ExactTables | None = None
+        self._step = 0
+        self._seed: int | None = None
+        self.spent: Currency = share_of(cost, Fraction(0))
+
+    @property
+    def rest(self) -> Currency:
+        """What the steps have left of the call's cost: at least one quantum, because shares are rounded down."""
+        if isinstance(self._cost, PureDP) and isinstance(self.spent, PureDP):
+            return PureDP(self._cost.epsilon - self.spent.epsilon)
+        assert isinstance(self._cost, ZCDP)
+        assert isinstance(self.spent, ZCDP)
+        return ZCDP(self._cost.rho - self.spent.rho, self._cost.delta)
+
+    @property
+    def begun(self) -> bool:
+        """Whether this call was made before, and stopped after its first step."""
+        return self._holdings.known(step_identity(self._call, 1), bytes) is not None
+
+    @property
+    def seed(self) -> int:
+        """Random bits that have nothing to do with the data: a key, or a hash of anything that was read, has."""
+        if self._seed is None:
+            raise ValueError("the seed is drawn with the first step")
+        return self._seed
+
+    @property
+    def paid(self) -> bool:
+        """Whether any step of this call was paid for, now or before."""
+        return self._seed is not None
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def measure(self, sets: Sequence[tuple[int, ...]], share: Fraction) -> tuple[MeasuredMarginal, ...]:
+        """Releases every count of some marginals, with discrete Gaussian or Laplace noise on each.
+
+        Neighbours: the policy's. One unit changes the counts of one marginal by at most `tables` in L1 and L2.
+        Loss: the share of the call's cost, divided evenly among the marginals (composition).
+        """
+        mechanism = step_noise(self._loss(share), len(sets), self._tables)
+        sizes = [cell_count(self._workload.domain.sizes, columns) for columns in sets]
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            exact = self._read(charge)
+            counts = [exact.marginal(columns, 0, exact.sizes[columns[0]]).reshape(-1) for columns in sets]
+            return np.asarray(mechanism.measure(np.concatenate(counts), self._holdings.randomness).values)
+
+        names = listed([", ".join(self._workload.domain.names[column] for column in columns) for columns in sets], "; ")
+        values = self._once(f"measure {names}", self._loss(share), release)
+        variance = _variance(mechanism)
+        parts = np.split(values, np.cumsum(sizes)[:-1])
+        return tuple(
+            MeasuredMarginal(columns, part.astype(np.float64), variance)
+            for columns, part in zip(sets, parts, strict=True)
+        )
+
+    def choose_set(self, candidates: Sequence[tuple[int, ...]], model: Model, share: Fraction) -> int:
+        mechanism = LargestError(selection_epsilon(self._loss(share), 1), self._rows)
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            exact = self._read(charge)
+            scores = [self._largest(exact, model, columns) for columns in candidates]
+            return np.array([mechanism.choose(np.array(scores, dtype=np.int64), self._holdings.randomness)])
+
+        return int(self._once(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
+
+    def choose_queries(self, count: int, taken: Picked, model: Model, share: Fraction) -> Picked:
+        mechanism = TopErrors(selection_epsilon(self._loss(share), count), self._rows)
+        starts = np.cumsum([0, *(self._workload.cells(marks.columns) for marks in self._workload.thresholds)])
+        before = starts[taken.thresholds] + taken.cells
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            exact = self._read(charge)
+
+            def scores() -> Iterator[tuple[int, NDArray[np.int64]]]:
+                for place, marks in enumerate(self._workload.thresholds):
+                    pairs = zip(threshold_blocks(exact, marks), threshold_blocks(model.table, marks), strict=True)
+                    for (start, counts), (_, shares) in pairs:
+                        yield int(starts[place]) + start, np.abs(counts - _rounded(shares, model.total))
+
+            return mechanism.choose(scores, before, count, self._holdings.randomness)
+
+        chosen = self._once(f"choose {count} queries", self._loss(share), release)
+        places = np.searchsorted(starts, chosen, side="right") - 1
+        return Picked(places, chosen - starts[places])
+
+    def ask(self, picked: Picked, share: Fraction) -> MeasuredQueries:
+        """Releases single counts, each with noise of its own; the share of the call's cost is divided among them."""
+        mechanism = step_noise(self._loss(share), len(picked), one_count(self._rows))
+        places, need = self._places(picked)
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            counts = np.array([_count(self._read(charge), self._workload, *one) for one in _pairs(picked)], np.int64)
+            return np.asarray(mechanism.measure(counts, self._holdings.randomness).values)
+
+        values = self._once(f"measure {len(picked)} queries", self._loss(share), release)
+        return MeasuredQueries(places, need, values.astype(np.float64), _variance(mechanism))
+
+    # --- pieces -------------------------------------------------------------------------------------------------------
+
+    def _loss(self, share: Fraction) -> Currency:
+        return paid_share(self._cost, share)
+
+    def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
+        self._step += 1
+        first = self._step == 1
+        request = StepRequest(step_identity(self._call, self._step), self._step, what, loss, release, first)
+        try:
+            values = self._holdings.ask(request).result
+        except EngineError:
+            self._exact = None  # nothing that leads here leads to what was read
+            raise
+        if first:
+            self._seed, values = int(values[0]), values[1:]
+        self.spent = add(self.spent, loss)
+        return values
+
+    def _read(self, charge: Charge) -> ExactTables:
+        """Read once, against the charge of the first step that needs it; a later step has paid before it looks."""
+        if self._exact is None:
+            self._exact = self._holdings.engine.tabulate(self._tabulation, charge, self._holdings.ledger.secret)
+        return self._exact
+
+    def _largest(self, exact: ExactTables, model: Model, columns: tuple[int, ...]) -> int:
+        rest = prod(exact.sizes[column] for column in columns[1:])
+        step = max(1, 2**21 // rest)
+        largest = 0
+        for start in range(0, exact.sizes[columns[0]], step):
+            stop = min(start + step, exact.sizes[columns[0]])
+            shares = model.table.marginal(columns, start, stop)
+            errors = np.abs(exact.marginal(columns, start, stop) - _rounded(shares, model.total))
+            largest = max(largest, int(errors.max()))
+        return largest
+
+    def _places(self, picked: Picked) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of the relaxed table that each query speaks of."""
+        domain, thresholds = self._workload.domain, self._workload.thresholds
+        offsets = np.cumsum([0, *domain.sizes])
+        widest = max(len(thresholds[place].columns) for place in picked.thresholds)
+        places = np.full((len(picked), widest), -1, dtype=np.int64)
+        need = np.empty(len(picked), dtype=np.int64)
+        for row, (place, cell) in enumerate(_pairs(picked)):
+            marks = thresholds[place]
+            own = np.unravel_index(cell, [domain.sizes[column] for column in marks.columns])
+            places[row, : len(own)] = [offsets[c] + int(o) for c, o in zip(marks.columns, own, strict=True)]
+            need[row] = marks.need
+        return places, need
+
+
+def _drawn(source: Randomness) -> NDArray[np.int64]:
+    """A seed of 63 bits."""
+    return (source.uint64(1) >> np.uint64(1)).astype(np.int64)
+
+
+def _variance(mechanism: Additive) -> float:
+    """Of the noise; not so small that a fit could take a count for beyond doubt."""
+    return max(float(mechanism.law.variance), 1 / 12)
+
+
+def _rounded(shares: NDArray[np.float32], total: float) -> NDArray[np.int64]:
+    """The model's counts, as integers: a score is then an integer, and changes by whole rows.
+
+    Whatever the model says, also where it is no number: beyond 64 bits a score would change by all of them.
+    """
+    return np.rint(np.fmin(np.fmax(shares.astype(np.float64) * total, 0.0), MOST_COUNTED)).astype(np.int64)
+
+
+def _pairs(picked: Picked) -> list[tuple[int, int]]:
+    return [(int(place), int(cell)) for place, cell in zip(picked.thresholds, picked.cells, strict=True)]
+
+
+def _count(exact: ExactTables, workload: BoundWorkload, place: int, cell: int) -> int:
+    """One exact count of a threshold, from the occupied cells of its columns."""
+    marks = workload.thresholds[place]
+    table = exact.sparse(marks.columns)
+    own = np.unravel_index(cell, [exact.sizes[column] for column in marks.columns])
+    matches = sum((places == int(o)).astype(np.int64) for places, o in zip(table.places(exact.sizes), own, strict=True))
+    return int(table.counts[matches >= marks.need].sum())
+
+
+def _packed(values: NDArray[np.int64]) -> bytes:
+    target = BytesIO()
+    np.save(target, values, allow_pickle=False)
+    return zlib.compress(target.getvalue(), 6)
+
+
+def _unpacked(stored: bytes) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = np.load(BytesIO(zlib.decompress(stored)), allow_pickle=False)
+    return values

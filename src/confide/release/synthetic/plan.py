@@ -1,0 +1,245 @@
+"""What a synthesis would measure, with what noise and at what cost, before anything is spent. Public facts only."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from confide.ledger.record.standing import Standing
+from confide.mechanism import Additive
+from confide.privacy.loss import PureDP
+from confide.release.answer.rendering import print_table
+from confide.release.arguments import confidence_level
+from confide.release.cost import BudgetState, Cost, budget_state
+from confide.release.synthetic.steps import one_count, paid_share, step_noise
+from confide.synthesis.relaxed import cell_count
+from confide.synthesis.selection import selection_epsilon
+
+if TYPE_CHECKING:
+    from confide.release.synthetic.request import Design
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One paid step, or one of `times` alike.
+
+    Of a measurement: how many counts come out, the standard deviation of the noise of each, the half-width of the
+    interval of one of them, and the width that holds for all of them at once. Of a choice: by how much at most the
+    error of what is chosen falls short of the largest one, in rows.
+    """
+
+    kind: Literal["measure", "choose"]
+    what: str
+    times: int
+    cost: float
+    """In the currency of the budget: ε, or ρ."""
+    answers: int
+    mechanism: str
+    deviation: float | None
+    half_width: float | None
+    largest: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "what": self.what,
+            "times": self.times,
+            "cost": self.cost,
+            "answers": self.answers,
+            "mechanism": self.mechanism,
+            "deviation": self.deviation,
+            "half_width": self.half_width,
+            "largest": self.largest,
+        }
+
+
+@dataclass(frozen=True)
+class SynthesisPlan:
+    """The forecast of a synthesis. Nothing was read and nothing was charged.
+
+    `rounds` is T, `picks` K, `rows` the rows of the relaxed table. `expected` is how many rows the policy says there
+    are. A fitted table is off on what was measured by about the noise, or less, where it can explain the counts.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    workload: str
+    queries: int
+    method: str
+    select: str
+    rounds: int
+    picks: int
+    rows: int
+    steps: tuple[PlannedStep, ...]
+    cost: Cost
+    confidence: float
+    unit: str
+    neighbours: str
+    expected: int | None
+    affordable: bool
+    budget: BudgetState
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a count of the last thing that is measured."""
+        return [step.deviation for step in self.steps if step.deviation is not None][-1]
+
+    def share(self, width: float) -> float | None:
+        """A number of rows as a share of those that the policy expects."""
+        return None if self.expected is None else width / self.expected
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "columns": list(self.columns),
+            "workload": self.workload,
+            "queries": self.queries,
+            "method": self.method,
+            "select": self.select,
+            "rounds": self.rounds,
+            "picks": self.picks,
+            "rows": self.rows,
+            "steps": [step.to_dict() for step in self.steps],
+            "cost": self.cost.to_dict(),
+            "confidence": self.confidence,
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "expected_rows": self.expected,
+            "affordable": self.affordable,
+        }
+
+    def table_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """As it is printed: one row for each step."""
+        head = ("step", "cost", "counts", "noise σ", f"± at {self.confidence:.4g}", "all within ±", "of all rows")
+        return head, [self._row(step) for step in self.steps]
+
+    def lines(self) -> list[str]:
+        """What is printed below the steps."""
+        lines = [
+            f"for {self.workload} over {_plural(len(self.columns), 'column')}",
+            f"{self.method} · cost {self.cost} for all of it · protects one {self.unit}",
+            "a fitted table is off on what was measured by about the noise, or less; what was not measured has no "
+            "forecast: session.trust asks about it",
+        ]
+        if any(step.kind == "choose" for step in self.steps):
+            lines.append("a choice finds an error that is at most so much below the largest one")
+        if self.expected is None:
+            lines.append("the policy does not say how many rows there are, so shares of them are not known")
+        if not self.affordable:
+            lines.append(f"the budget does not hold this: {self.budget}")
+        return lines
+
+    def __str__(self) -> str:
+        from confide.release.microdata.rendering import table_of  # noqa: PLC0415  loaded when printed
+
+        return print_table(table_of(*self.table_rows())) + "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        from confide.release.microdata.rendering import html_of, small_lines  # noqa: PLC0415  loaded when printed
+
+        return html_of(*self.table_rows()) + small_lines(self.lines())
+
+    def _row(self, step: PlannedStep) -> tuple[str, ...]:
+        share = self.share(step.largest)
+        symbol = "ε" if self.cost.rho is None else "ρ"
+        return (
+            step.what if step.times == 1 else f"{step.times} × {step.what}",
+            f"{symbol} = {step.cost:.3g}",
+            f"{step.answers:,}" if step.kind == "measure" else "",
+            "" if step.deviation is None else f"{step.deviation:,.1f}",
+            "" if step.half_width is None else f"{step.half_width:,.0f}",
+            f"{step.largest:,.0f}",
+            "?" if share is None else f"{share:.2%}",
+        )
+
+
+def plan_synthesis(standing: Standing, design: "Design", method: str, confidence: object) -> SynthesisPlan:
+    level = confidence_level(confidence)
+    strategy, workload = design.strategy, design.workload
+    return SynthesisPlan(
+        table=design.table.name,
+        columns=workload.domain.names,
+        workload=workload.describe(),
+        queries=workload.size,
+        method=method,
+        select=strategy.select,
+        rounds=strategy.rounds,
+        picks=strategy.picks,
+        rows=strategy.rows,
+        steps=tuple(_steps(design, level)),
+        cost=Cost.of(design.epsilon, design.cost),
+        confidence=level,
+        unit=design.unit,
+        neighbours=design.neighbours,
+        expected=design.expected,
+        affordable=standing.holds(design.cost),
+        budget=budget_state(standing),
+    )
+
+
+def _steps(design: "Design", level: float) -> Iterator[PlannedStep]:
+    strategy, workload = design.strategy, design.workload
+    singles = workload.closure(1)
+    yield _measured(design, f"every count of {_plural(len(singles), 'column')}", singles, strategy.ones, level)
+    match strategy.select:
+        case "closure" | "all":
+            if sets := strategy.at_once(workload):
+                words = f"every count of {_plural(len(sets), 'table')}"
+                yield _measured(design, words, sets, strategy.left, level)
+        case "marginals":
+            candidates = strategy.candidates(workload)
+            turns = min(strategy.rounds, len(candidates))
+            if turns:
+                yield _chosen(design, f"one of {_plural(len(candidates), 'table')}", 1, len(candidates), turns, level)
+                # The one with the most counts stands for the one that will be chosen.
+                most = max(candidates, key=lambda columns: cell_count(workload.domain.sizes, columns))
+                yield _measured(design, "every count of it", [most], strategy.measurement, level, turns)
+        case "queries":
+            asked = min(strategy.picks, workload.size)
+            yield _chosen(design, f"{_plural(asked, 'count')} of all", asked, workload.size, strategy.rounds, level)
+            loss = paid_share(design.cost, strategy.measurement)
+            noise = step_noise(loss, asked, one_count(design.rows))
+            yield _step(design, "them", noise, strategy.measurement, asked, level, strategy.rounds)
+
+
+def _measured(
+    design: "Design", what: str, sets: Sequence[tuple[int, ...]], share: Fraction, level: float, times: int = 1
+) -> PlannedStep:
+    noise = step_noise(paid_share(design.cost, share), len(sets), design.tables)
+    answers = sum(cell_count(design.workload.domain.sizes, columns) for columns in sets)
+    return _step(design, what, noise, share, answers, level, times)
+
+
+def _step(
+    design: "Design", what: str, noise: Additive, share: Fraction, answers: int, level: float, times: int
+) -> PlannedStep:
+    every = 1 - (1 - level) / max(1, answers)  # all of them at once, by the union bound
+    return PlannedStep(
+        "measure",
+        f"measure {what}",
+        times,
+        _amount(design, share),
+        answers,
+        noise.name,
+        math.sqrt(noise.law.variance),
+        float(noise.law.half_width(level)),
+        float(noise.law.half_width(min(every, 1 - 1e-12))),
+    )
+
+
+def _chosen(design: "Design", what: str, picks: int, among: int, times: int, level: float) -> PlannedStep:
+    """An exponential mechanism misses the largest score by more than t with probability at most m·exp(-εt / 2Δ)."""
+    epsilon = selection_epsilon(paid_share(design.cost, design.strategy.choice), picks)
+    short = 2 * design.rows * math.log(among / (1 - level)) / float(epsilon)
+    share = _amount(design, design.strategy.choice)
+    return PlannedStep("choose", f"choose {what}", times, share, 0, "exponential", None, None, float(math.ceil(short)))
+
+
+def _amount(design: "Design", share: Fraction) -> float:
+    loss = paid_share(design.cost, share)
+    return float(loss.epsilon if isinstance(loss, PureDP) else loss.rho)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

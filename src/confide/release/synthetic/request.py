@@ -1,0 +1,266 @@
+"""Synthetic data for a workload: the path of `Session.synthesize`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from confide.errors import BudgetError, LedgerError, ParameterError
+from confide.host.fork import inherited
+from confide.ledger.record.standing import Standing
+from confide.policy import Policy, Table
+from confide.privacy.amount import show, shown_value
+from confide.privacy.budget import Budget, Currency
+from confide.privacy.charge import Charge
+from confide.privacy.identity import Spelling, digest_of, written
+from confide.query.sensitivity import Sensitivity
+from confide.query.tabulation import Tabulation
+from confide.release.answer.size import require_room
+from confide.release.arguments import exact_epsilon
+from confide.release.cost import Cost, budget_state
+from confide.release.guard import callers, settled
+from confide.release.holdings import Holdings
+from confide.release.sql.plan import expected_rows
+from confide.release.synthetic.workload_sql import read_parts
+from confide.release.whole_table import tabulated
+from confide.synthesis.strategy import Strategy, choose_strategy
+from confide.workload import BoundWorkload, Domain, Workload, domain_of
+from confide.workload.identity import WORKLOAD_SPELLING
+
+if TYPE_CHECKING:
+    from confide.release.synthetic.plan import SynthesisPlan
+    from confide.release.synthetic.synthetic import Synthetic
+    from confide.synthesis.rap import Tell
+
+METHODS = ("rap",)
+
+SYNTHESIS_SPELLING: Final[Spelling] = {
+    **WORKLOAD_SPELLING,
+    Strategy: ("strategy", lambda n: (n.select, n.rounds, n.picks, n.rows, n.ones, n.choosing)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisOptions:
+    """What a caller sets; everything else follows from public facts."""
+
+    workload: Workload
+    epsilon: object
+    table: str | None = None
+    columns: Sequence[str] | None = None
+    bins: Mapping[str, object] | None = None
+    method: str = "rap"
+    select: str = "auto"
+    rounds: int | None = None
+    picks: int | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A request bound to a policy, with public facts only."""
+
+    table: Table
+    workload: BoundWorkload
+    tabulation: Tabulation
+    strategy: Strategy
+    epsilon: Fraction
+    cost: Currency
+    tables: Sensitivity
+    rows: int
+    unit: str
+    neighbours: Any
+    expected: int | None
+
+    def identity(self) -> str:
+        parts = (self.table.name, self.workload, self.strategy, self.epsilon)
+        return written("synthesis", *parts, spelling=SYNTHESIS_SPELLING)
+
+
+def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None" = None) -> "Synthetic":
+    """Synthetic data for a workload; the same request again is free and the same."""
+    standing = holdings.standing()
+    design = _design(holdings, options, standing.budget)
+    from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
+
+    known = holdings.known(design.identity(), Synthetic.from_bytes)
+    if known is not None:
+        return replace(known, stored=True)
+    if find_spec("jax") is None:
+        raise ParameterError("synthesis needs the package jax: pip install 'confide[synthesis]'")
+    if inherited("jax"):
+        raise ParameterError(
+            "this process was forked from one that had loaded jax, whose threads are not here: start it anew (spawn), "
+            "or fork before anything is synthesized"
+        )
+    _planned(standing, design, 0.95)  # refuses what any step would, before the first is charged
+    return _run(holdings, standing, design, tell)
+
+
+def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "SynthesisPlan":
+    """What `synthesize` would measure, and with what noise. Free."""
+    standing = holdings.standing()
+    return _planned(standing, _design(holdings, options, standing.budget), confidence)
+
+
+def _planned(standing: Standing, design: Design, confidence: object) -> "SynthesisPlan":
+    from confide.release.synthetic.plan import plan_synthesis  # noqa: PLC0415  loaded when used
+
+    return plan_synthesis(standing, design, _words(design.strategy), confidence)
+
+
+def _run(holdings: Holdings, standing: Standing, design: Design, tell: "Tell | None") -> "Synthetic":
+    from confide.release.synthetic.curator import LedgerCurator  # noqa: PLC0415
+    from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
+    from confide.synthesis import rap  # noqa: PLC0415  heavy, and loaded when used
+
+    call = digest_of(design.identity())
+    curator = LedgerCurator(holdings, design.tabulation, design.workload, design.cost, design.tables, design.rows, call)
+    if not curator.begun and not standing.holds(design.cost):
+        raise BudgetError(f"this would cost ε = {show(design.epsilon)}; {budget_state(standing)}. Nothing was charged.")
+    budget, step = standing.budget, callers(tell)
+
+    def so_far() -> str:
+        paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(design.epsilon)} was spent"
+        return f"{paid}; the same call goes on where this one stopped"
+
+    try:
+        found = settled(
+            lambda: rap.run(curator, design.workload, design.strategy, step),
+            lambda: curator.paid,
+        )
+    except KeyboardInterrupt as stopped:
+        stopped.add_note(so_far())
+        raise
+    except (BudgetError, LedgerError) as refusal:
+        if not curator.paid:
+            raise
+        rest = "the budget does not hold" if isinstance(refusal, BudgetError) else "the ledger could not be used for"
+        raise type(refusal)(f"{rest} the rest of this call; {so_far()}") from None
+    made = Synthetic(
+        table=design.table,
+        domain=design.workload.domain,
+        relaxed=found.model.table,
+        total=found.model.total,
+        cost=Cost.of(design.epsilon, design.cost),
+        workload=design.workload.describe(),
+        method=_words(design.strategy),
+        loss=found.loss,
+        unit=design.unit,
+        neighbours=design.neighbours,
+        test_noise=not holdings.randomness.kernel,
+    )
+
+    # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
+    asked = holdings.ask(SynthesisRequest(design, made, curator.rest))
+    return replace(asked.result, stored=asked.stored)
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisRequest:
+    """The last step of a call, under the identity of the whole: what was fitted, to be kept."""
+
+    design: Design
+    made: "Synthetic"
+    loss: Currency
+
+    @property
+    def purpose(self) -> str:
+        return f"synthesize {self.design.table.name}: {self.design.workload.describe()}"
+
+    def identity(self) -> str:
+        return self.design.identity()
+
+    def price(self, budget: Budget) -> "SynthesisRequest":
+        return self
+
+    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
+        return self.made.to_bytes()
+
+    def decode(self, stored: bytes) -> "Synthetic":
+        return type(self.made).from_bytes(stored)
+
+
+def _design(holdings: Holdings, options: SynthesisOptions, budget: Budget) -> Design:
+    policy = holdings.policy
+    if not isinstance(options.workload, Workload):
+        raise ParameterError(
+            f"workload is a {type(options.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
+            "confide.workload.from_sql([...]) or session.history()"
+        )
+    if options.method not in METHODS:
+        raise ParameterError(f"method = {options.method!r} is not known; write {', '.join(METHODS)}")
+    table = table_of(policy, options.table)
+    whole = domain_of(table, options.columns, options.bins)
+    workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
+    epsilon = exact_epsilon(options.epsilon)
+    cost = budget.cost(epsilon)
+    counted = tabulated(policy, holdings.engine, table, workload.domain, workload.sets)
+    rows = counted.rows
+    expected = expected_rows(counted.whole, policy)
+    strategy = choose_strategy(
+        workload, cost, expected, rows,
+        select=options.select, rounds=options.rounds, picks=options.picks, rows=options.rows,
+    )  # fmt: skip
+    if workload.counts and strategy.select == "queries":
+        raise ParameterError(
+            "select = 'queries' chooses among thresholds, and the workload has single counts; use auto"
+        )
+    places = sum(workload.domain.sizes)
+    require_room(
+        4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins"
+    )
+    return Design(
+        table,
+        workload,
+        counted.tabulation,
+        strategy,
+        epsilon,
+        cost,
+        counted.sensitivity(grouped=True),
+        rows,
+        counted.unit,
+        counted.neighbours,
+        expected,
+    )
+
+
+def table_of(policy: Policy, name: str | None) -> Table:
+    """The private table that is meant: the one named, or the only one."""
+    private = {table.name: table for table in policy.private_tables}
+    if name is not None:
+        if not isinstance(name, str) or name not in private:
+            raise ParameterError(f"there is no private table {shown_value(name)}; there are {', '.join(private)}")
+        return private[name]
+    if len(private) != 1:
+        raise ParameterError(f"say which table to synthesize: table={' or table='.join(map(repr, private))}")
+    return next(iter(private.values()))
+
+
+def _bound(workload: Workload, whole: Domain, named: bool) -> BoundWorkload:
+    """On the columns that were named; else on those that the workload speaks of: nothing is learnt of others."""
+    bound = workload.bound(whole)
+    if named:
+        return bound
+    used = sorted({column for columns in bound.sets for column in columns})
+    return workload_on(bound, whole.kept([whole.names[column] for column in used]))
+
+
+def workload_on(bound: BoundWorkload, domain: Domain) -> BoundWorkload:
+    """The same workload on a domain that holds its columns."""
+    names = bound.domain.names
+    places = {place: domain.place_of(name) for place, name in enumerate(names) if name in domain.names}
+    marks = tuple(type(own)(tuple(places[column] for column in own.columns), own.need) for own in bound.thresholds)
+    return BoundWorkload(domain, marks, bound.counts)
+
+
+def _words(strategy: Strategy) -> str:
+    match strategy.select:
+        case "closure":
+            return f"rap: all one- and two-way marginals at once, {strategy.rows} rows"
+        case "all":
+            return f"rap: all marginals of the workload at once, {strategy.rows} rows"
+        case "marginals":
+            return f"rap: {strategy.rounds} rounds of one marginal, {strategy.rows} rows"
+    return f"rap: {strategy.rounds} rounds of {strategy.picks} queries, {strategy.rows} rows"

@@ -1,0 +1,263 @@
+"""Synthetic data: a relaxed table to keep, to draw records from, and to ask. It was paid for when it was made."""
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import ConfideError, ParameterError, SourceError
+from confide.policy import Policy, RowUnit, Table
+from confide.privacy.budget import Budget
+from confide.privacy.public_randomness import fresh_public_generator, public_generator
+from confide.release.answer.frames import as_pandas, as_polars
+from confide.release.cost import Cost
+from confide.release.synthetic.records import drawn_places, records
+from confide.release.synthetic.workload_sql import answer_counts, count_question, read_parts
+from confide.synthesis.relaxed import RelaxedTable
+from confide.workload import Binned, BoundWorkload, Domain, Workload, counting_answer, domain_of, threshold_blocks
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+_MAGIC: Final = b"confide synthetic 1\n"
+_LONGEST: Final = 2**31
+_MOST_RECORDS: Final = 10**9
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Made-up records of one table, as a relaxed table.
+
+    Nothing of it can be traced to a unit beyond what the cost allows, whatever is done with it. Its answers have no
+    intervals: `session.trust` says, for a little budget, whether one of them holds.
+    """
+
+    table: Table
+    domain: Domain
+    relaxed: RelaxedTable
+    total: float
+    """The estimated number of rows."""
+    cost: Cost
+    workload: str
+    """What it was fitted to, in words."""
+    method: str
+    loss: float
+    """How well it explains what was measured, in units of the noise: about 1 is as well as can be."""
+    unit: str
+    neighbours: str
+    notes: tuple[str, ...] = field(default=())
+    test_noise: bool = False
+    stored: bool = field(default=False, compare=False)
+    """Whether it was kept before the call that gave it, which cost nothing then."""
+
+    def __len__(self) -> int:
+        """How many records a sample has if no number is given."""
+        return max(1, round(self.total))
+
+    # --- records ------------------------------------------------------------------------------------------------------
+
+    def sample(self, n: int | None = None) -> "pyarrow.Table":
+        """`n` records in the policy's schema, as many as the data are thought to have if not given. Free."""
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_RECORDS):
+            raise ParameterError(f"n = {n!r} is not a number of records; write a whole number from 1")
+        generator = fresh_public_generator()
+        places = drawn_places(self.relaxed, self._expected() if n is None else n, generator)
+        return records(self.table, self.domain, places, generator)
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """The same records each time: the sample that stands for this synthetic data wherever a frame is wanted."""
+        return self._records
+
+    @cached_property
+    def _records(self) -> "pyarrow.Table":
+        generator = public_generator(zlib.crc32(self.relaxed.weights.tobytes()))
+        return records(self.table, self.domain, drawn_places(self.relaxed, self._expected(), generator), generator)
+
+    def _expected(self) -> int:
+        if len(self) > _MOST_RECORDS:
+            raise ParameterError(
+                f"this synthetic data stand for about {len(self):,} records, which are too many to list; draw fewer "
+                "with sample(n)"
+            )
+        return len(self)
+
+    def to_polars(self) -> "polars.DataFrame":
+        return as_polars(self.to_arrow())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        return as_pandas(self.to_arrow())
+
+    def to_parquet(self, path: str | os.PathLike[str], n: int | None = None) -> Path:
+        """Write records as a Parquet file; where it is."""
+        import pyarrow.parquet as pq  # noqa: PLC0415  heavy, and loaded when used
+
+        place = Path(path)
+        pq.write_table(self.to_arrow() if n is None else self.sample(n), place)
+        return place
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def answer(self, question: "Workload | str") -> "Answers | pyarrow.Table":
+        """Counts from the relaxed table itself, without the chance of drawing records. Free.
+
+        A workload gives `Answers`, computed as they are looked at; a COUNT query gives its table.
+        """
+        if isinstance(question, str):
+            return self._answer_sql(question)
+        if not isinstance(question, Workload):
+            raise ParameterError(f"give a workload or a COUNT query, not {type(question).__name__}")
+        read = read_parts(question, self._policy, _NoCatalog(), self.domain)
+        return Answers(read.bound(self.domain), self.relaxed, self.total)
+
+    def _answer_sql(self, text: str) -> "pyarrow.Table":
+        import pyarrow as pa  # noqa: PLC0415
+
+        question = count_question(text, self._policy, _NoCatalog(), self.domain)
+        found = answer_counts(question, self.domain, self.relaxed, self.total)
+        return pa.table({name: pa.array(values) for name, values in found.items()})
+
+    @cached_property
+    def _policy(self) -> Policy:
+        """Public facts alone: the table, each record a unit of its own."""
+        alone = Table(self.table.name, columns=self.table.columns)
+        return Policy({alone.name: alone}, RowUnit(), Budget.of(1))
+
+    # --- keeping it ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Keep it in a file, for `confide.load_synthetic`."""
+        place = Path(path)
+        place.write_bytes(self.to_bytes())
+        return place
+
+    def to_bytes(self) -> bytes:
+        """The same bytes for the same data: facts as JSON, then the weights."""
+        binned = [attribute for attribute in self.domain.attributes if isinstance(attribute, Binned)]
+        facts = {
+            "policy": self._policy.to_yaml(),
+            "schema": list(self.table.columns),
+            "columns": list(self.domain.names),
+            "bins": {own.name: str(own.width * own.column.grain) for own in binned},
+            "rows": self.relaxed.rows,
+            "total": self.total,
+            "cost": self.cost.to_dict(),
+            "workload": self.workload,
+            "method": self.method,
+            "loss": self.loss,
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "notes": list(self.notes),
+            "test_noise": self.test_noise,
+        }
+        text = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
+        weights = self.relaxed.weights.astype("<f4").tobytes()
+        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + weights, 6)
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> "Synthetic":
+        if not stored.startswith(_MAGIC):
+            raise SourceError("this is not synthetic data that Confide saved; make it with Synthetic.save")
+        try:
+            content = _inflated(stored[len(_MAGIC) :])
+            length = struct.unpack_from("<I", content)[0]
+            facts = json.loads(content[4 : 4 + length])
+            known = next(iter(Policy.parse_text(facts.pop("policy")).tables.values()))
+            table = Table(known.name, columns={name: known.columns[name] for name in facts.pop("schema")})
+            columns, bins, rows = facts.pop("columns"), facts.pop("bins"), facts.pop("rows")
+            domain = domain_of(table, columns, bins)
+            weights = np.frombuffer(content, dtype="<f4", offset=4 + length).reshape(rows, sum(domain.sizes))
+            cost, notes = Cost.from_dict(facts.pop("cost")), tuple(facts.pop("notes"))
+            relaxed = RelaxedTable(domain.sizes, weights.astype(np.float32))
+            return cls(table, domain, relaxed, cost=cost, notes=notes, **facts)
+        except ConfideError:
+            raise
+        except Exception as error:  # what a file says may be wrong in any way
+            raise SourceError(f"the synthetic data are damaged ({type(error).__name__}); save them again") from None
+
+    def __str__(self) -> str:
+        sizes = f"{len(self.domain)} columns, {sum(self.domain.sizes)} places, {self.relaxed.rows} rows"
+        lines = [
+            f"synthetic {self.table.name}: about {len(self):,} records ({sizes})",
+            f"fitted to {self.workload} by {self.method}",
+            f"cost {self.cost}, unit {self.unit}, {self.neighbours}",
+            *self.notes,
+        ]
+        return "\n".join([*lines, "TEST NOISE: protects nobody"] if self.test_noise else lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers of a workload, computed as they are looked at: never all of them at once."""
+
+    workload: BoundWorkload
+    relaxed: RelaxedTable
+    total: float
+
+    def __len__(self) -> int:
+        """How many thresholds the workload has; `workload.size` is how many counts they stand for."""
+        return len(self.workload.thresholds)
+
+    def __getitem__(self, place: int) -> NDArray[np.float64]:
+        """The counts of one threshold, an array with an axis for each of its columns."""
+        marks = self.workload.thresholds[place]
+        shape = [self.workload.domain.sizes[column] for column in marks.columns]
+        runs = [answers for _, answers in threshold_blocks(self.relaxed, marks)]
+        return np.concatenate(runs).reshape(shape).astype(np.float64) * self.total
+
+    def columns(self, place: int) -> tuple[str, ...]:
+        """The columns of a threshold, in the order of the axes of its counts."""
+        return tuple(self.workload.domain.names[column] for column in self.workload.thresholds[place].columns)
+
+    def counts(self) -> NDArray[np.float64]:
+        """The single counts of the workload, in its order."""
+        domain = self.workload.domain
+        answers = [counting_answer(self.relaxed, domain, count) for count in self.workload.counts]
+        return np.array(answers) * self.total
+
+    def blocks(self) -> Iterator[tuple[int, int, NDArray[np.float32]]]:
+        """All counts in runs of bounded size: the threshold, the cell where the run starts, its counts."""
+        for place, marks in enumerate(self.workload.thresholds):
+            for start, answers in threshold_blocks(self.relaxed, marks):
+                yield place, start, answers * np.float32(self.total)
+
+
+def load_synthetic(path: str | os.PathLike[str]) -> Synthetic:
+    """Synthetic data that `Synthetic.save` kept."""
+    place = Path(path)
+    try:
+        stored = place.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{place} cannot be read: {error.strerror}") from None
+    return Synthetic.from_bytes(stored)
+
+
+class _NoCatalog:
+    """Synthetic data has no public tables beside it."""
+
+    def columns(self, table: str) -> dict[str, Any]:
+        raise KeyError(table)
+
+    def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
+        raise KeyError(table)
+
+
+def _inflated(compressed: bytes) -> bytes:
+    """Not more than a synthetic table can be: a small file must not fill the memory."""
+    engine = zlib.decompressobj()
+    content = engine.decompress(compressed, _LONGEST)
+    if engine.unconsumed_tail or not engine.eof:
+        raise ValueError("too long, or cut off")
+    return content

@@ -1,0 +1,1 @@
+"""Whether the synthetic answer of a question may be used."""

@@ -1,0 +1,163 @@
+"""Races and learnt cut-offs: sensitivities by brute force, coverage, an audit that catches a mutant."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from confide.errors import ParameterError
+from confide.mechanism import Additive, TestRandomness
+from confide.mechanism.join.packing import Packing
+from confide.mechanism.join.truncation import Levels, Race, Truncation, clipped_totals
+from tests.conformance.audit import audit
+
+ONE = Fraction(1)
+
+
+def test_levels_reach_the_largest():
+    assert Levels(1).edges == (1,)
+    assert Levels(5).edges == (1, 2, 4, 5)
+    assert Levels(10**6).edges[-1] == 10**6
+    assert Levels(1000, smallest=64).edges == (64, 128, 256, 512, 1000)
+
+
+def test_one_unit_changes_what_is_declared():
+    """Every multiset of up to three contributions, and one more of any size."""
+    levels = Levels(8)
+    for have in combinations_with_replacement(range(9), 3):
+        before = clipped_totals(have, (1, 1, 1), levels.edges)
+        for more in range(9):
+            after = clipped_totals((*have, more), (1, 1, 1, 1), levels.edges)
+            for place in range(len(levels.edges)):
+                assert 0 <= after[place] - before[place] <= levels.sensitivity(place)
+            changes = [b - a for a, b in zip(levels.gains(before), levels.gains(after), strict=True)]
+            assert all(0 <= change <= 1 for change in changes)
+
+
+@pytest.mark.parametrize("owners", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_unit_among_units_that_share_rows_changes_what_is_declared(seed, owners):
+    random = np.random.default_rng(seed)
+    entities, weights = random.integers(0, 7, (25, owners)), random.integers(1, 9, 25)
+    levels = Levels(128, owners)
+    for leaves in range(7):
+        kept = ~(entities == leaves).any(axis=1)
+        more, less = Packing(entities, weights), Packing(entities[kept], weights[kept])
+        after, before = (packing.totals(levels.edges) for packing in (more, less))
+        for place in range(len(levels.edges)):
+            assert abs(after[place] - before[place]) <= levels.sensitivity(place)
+        changes = [b - a for a, b in zip(levels.gains(before), levels.gains(after), strict=True)]
+        assert all(-1 <= change <= 2 for change in changes)
+
+
+@pytest.mark.parametrize("kind", [Race, Truncation])
+@pytest.mark.parametrize("shape", ["even", "skewed"])
+def test_the_interval_holds_where_data_are_dense(kind, shape):
+    """Nine in ten runs; a false alarm is rarer than one in 10,000 were the seed drawn."""
+    random, source = np.random.default_rng(5), TestRandomness(3)
+    drawn = random.integers(20, 60, 20_000) if shape == "even" else random.geometric(0.05, 20_000).clip(0, 150)
+    values, counts = np.unique(drawn, return_counts=True)
+    mechanism = kind(Levels(10**6), ONE, 0.1)
+    totals = clipped_totals(values, counts, mechanism.levels.edges)
+    exact, hits, low_hits = int(drawn.sum()), 0, 0
+    for _ in range(100):
+        result = mechanism.measure(totals, source)
+        assert result.low <= result.estimate <= result.high
+        hits += result.low <= exact <= result.high
+        low_hits += result.low <= exact
+    assert hits >= 78
+    assert low_hits >= 85
+
+
+@pytest.mark.parametrize("kind", [Race, Truncation])
+def test_the_lower_end_holds_whatever_the_data_are(kind):
+    """One unit has nearly everything: the upper end may fail, and says so; the lower end does not."""
+    mechanism, source = kind(Levels(10**6), ONE, 0.1), TestRandomness(8)
+    totals = clipped_totals((1, 500_000), (50, 1), mechanism.levels.edges)
+    assert sum(mechanism.measure(totals, source).low <= 500_050 for _ in range(100)) >= 88
+    assert mechanism.assumes == "density"
+    assert "cut-off" in mechanism.condition
+
+
+def test_the_condition_counts_what_gains_are_counted_in():
+    alone, paired, three = (Truncation(Levels(2**20, owners), ONE, 0.1).condition for owners in (1, 2, 3))
+    assert alone.endswith("times it")
+    assert paired.endswith("more")
+    assert three.endswith("more")
+
+
+@pytest.mark.parametrize("kind", [Race, Truncation])
+def test_one_level_is_declared_and_nothing_is_spent_or_assumed_to_learn_it(kind):
+    levels = Levels(64, smallest=64)
+    assert not levels.learnt
+    assert (levels.walk_share, levels.race_share) == (0, 1)
+    mechanism, source = kind(levels, ONE, 0.1), TestRandomness(9)
+    assert mechanism.condition == ""
+    results = [mechanism.measure([500], source) for _ in range(400)]
+    assert sum(result.low <= 500 <= result.high for result in results) >= 330
+    assert {result.level for result in results} == {64}
+
+
+def test_an_epsilon_that_is_too_small_is_refused_before_anything_is_measured():
+    for kind in (Race, Truncation):
+        with pytest.raises(ParameterError, match="too small"):
+            kind(Levels(64), Fraction(1, 10**70), 0.1)
+
+
+def test_no_data_are_data_too():
+    mechanism = Truncation(Levels(100), ONE, 0.1)
+    result = mechanism.measure(clipped_totals((), (), mechanism.levels.edges), TestRandomness(1))
+    assert result.low == 0
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", [Race, Truncation])
+def test_an_audit_finds_nothing_and_catches_noise_that_forgets_the_level(kind):
+    source, runs = TestRandomness(21), 20_000
+    mechanism = kind(Levels(64), ONE, 0.1)
+    here, there = (clipped_totals(values, (40, 1), mechanism.levels.edges) for values in ((3, 0), (3, 64)))
+    first = np.array([_numbers(mechanism.measure(here, source)) for _ in range(runs)])
+    second = np.array([_numbers(mechanism.measure(there, source)) for _ in range(runs)])
+    assert not audit(first, second, mechanism.loss).violated
+
+    class Mutant(Levels):
+        def sensitivity(self, level):
+            return 1
+
+    broken = kind(Mutant(64), ONE, 0.1)
+    first = np.array([_numbers(broken.measure(here, source)) for _ in range(runs)])
+    second = np.array([_numbers(broken.measure(there, source)) for _ in range(runs)])
+    assert audit(first, second, broken.loss).violated
+
+
+def _numbers(result):
+    return result.estimate, result.low, result.high
+
+
+def test_a_larger_contribution_is_expected_to_be_wider():
+    for kind in (Race, Truncation):
+        mechanism = kind(Levels(10**6), ONE, 0.1)
+        assert mechanism.expected_half_width(10) < mechanism.expected_half_width(1000)
+        assert mechanism.loss.epsilon == 1
+
+
+@pytest.mark.parametrize("owners", [1, 2, 3])
+@pytest.mark.parametrize("kind", [Race, Truncation])
+def test_all_that_is_drawn_costs_epsilon_together(kind, owners, monkeypatch):
+    spent = []
+
+    def noised(noise, exact, randomness):
+        spent.append(noise.loss.epsilon)
+        return exact
+
+    def enough(levels, totals, epsilon, randomness):
+        spent.append(epsilon)
+        return 1
+
+    monkeypatch.setattr(Additive, "noised", noised)
+    monkeypatch.setattr(Levels, "enough", enough)
+    levels = Levels(1000, owners)
+    kind(levels, Fraction(2), 0.05).measure([10] * len(levels.edges), TestRandomness(1))
+    assert len(spent) >= 2
+    assert sum(spent) == 2

@@ -1,0 +1,119 @@
+"""Splits add up to what is charged, and never to more."""
+
+from fractions import Fraction
+
+import pytest
+
+from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
+from confide.policy import load
+from confide.privacy.budget import Budget, in_currency
+from confide.privacy.loss import ZCDP, ApproxDP, PureDP
+from confide.query import Question, bind
+from confide.release.sql.allocation import Allocation, allocate
+from tests.release.samples import APPROXIMATE, PURE, policy, row_policy
+
+
+class NoTables:
+    """A catalog without public tables."""
+
+    def columns(self, table: str) -> dict[str, object]:
+        raise KeyError(table)
+
+    def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
+        raise KeyError(table)
+
+
+def ask(sql: str, rules: dict[str, object] | None = None) -> Question:
+    return bind(sql, load(rules or policy(APPROXIMATE)), NoTables())  # type: ignore[arg-type]
+
+
+QUESTIONS = [
+    "SELECT COUNT(*) AS n FROM person",
+    "SELECT region, COUNT(*) AS n, SUM(age) AS s, AVG(income) AS a, STDDEV(age) AS d FROM person GROUP BY region",
+    "SELECT SUM(cost) / COUNT(*) AS r, COUNT(DISTINCT person_id) AS people FROM visit",
+    "SELECT region FROM person GROUP BY region HAVING COUNT(*) > 5".replace(
+        "region FROM", "region, AVG(age) AS a FROM"
+    ),
+]
+
+
+def spent(question: Question, allocation: Allocation, budget: Budget) -> tuple[Fraction, Fraction]:
+    """The loss of the mechanisms themselves, recomputed from their noise and the sensitivities."""
+    epsilon = rho = Fraction(0)
+    for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True):
+        match mechanism.law:
+            case DiscreteLaplace(scale):
+                epsilon += measure.l1 / scale
+                rho += (measure.l1 / scale) ** 2 / 2
+            case DiscreteGaussian(variance):
+                rho += Fraction(measure.l2_squared) / (2 * variance)
+                epsilon = Fraction(10**9)
+            case NoNoise():
+                assert measure.l1 == 0
+    if allocation.keys is not None:
+        assert question.threshold is not None
+        each = question.threshold.l1 / allocation.keys.law.scale
+        rho += each**2 / 2
+    return epsilon, rho
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_a_pure_call_spends_what_it_says(sql: str) -> None:
+    question, budget = ask(sql, policy(PURE)), Budget.of(10)
+    allocation = allocate(question, budget, Fraction(1, 3), 0.95)
+    assert allocation.loss == PureDP(Fraction(1, 3))
+    assert all(isinstance(mechanism.loss, PureDP) for mechanism in allocation.mechanisms)
+    epsilon, _ = spent(question, allocation, budget)
+    assert epsilon <= Fraction(1, 3)
+    assert epsilon > Fraction(1, 3) * (1 - Fraction(1, 10**9)), "nothing is wasted"
+
+
+@pytest.mark.parametrize("confidence", [0.3, 0.95, 0.999])
+@pytest.mark.parametrize("sql", [*QUESTIONS, "SELECT town, COUNT(*) AS n, AVG(age) AS a FROM person GROUP BY town"])
+def test_an_approximate_call_spends_what_it_says(sql: str, confidence: float) -> None:
+    question, budget = ask(sql), Budget.of(3, "1e-9")
+    allocation = allocate(question, budget, Fraction(1, 2), confidence)
+    assert isinstance(allocation.loss, ZCDP)
+    _, rho = spent(question, allocation, budget)
+    assert rho <= allocation.loss.rho
+    assert rho > allocation.loss.rho * (1 - Fraction(1, 10**6))
+    declared = [in_currency(m.loss, budget.cap) for m in allocation.mechanisms]
+    total = sum((loss.rho for loss in declared if isinstance(loss, ZCDP)), Fraction(0))
+    if allocation.keys is not None:
+        assert isinstance(allocation.keys.loss, ApproxDP)
+        assert allocation.keys.loss.delta <= allocation.loss.delta <= budget.delta / 2
+        total += allocation.keys.loss.epsilon**2 / 2
+    assert total <= allocation.loss.rho * (1 + Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("rules", [policy(PURE), policy(APPROXIMATE)], ids=["pure", "approximate"])
+def test_statistics_cost_no_more_than_the_call(rules: dict[str, object]) -> None:
+    question = ask("SELECT MEDIAN(cost) AS m, MAX(cost) AS x, QUANTILE(cost, 0.9) AS q FROM visit", rules)
+    allocation = allocate(question, load(rules).budget, Fraction(1), 0.95)
+    spent_on_them = sum(
+        plan.loss.epsilon if isinstance(allocation.loss, PureDP) else plan.zcdp.rho for plan in allocation.plans
+    )
+    whole = allocation.loss.epsilon if isinstance(allocation.loss, PureDP) else allocation.loss.rho
+    assert len(allocation.plans) == 3
+    assert whole * Fraction(99, 100) < spent_on_them <= whole
+
+
+def test_keys_under_replace_one_pay_for_both_units() -> None:
+    rules = row_policy(APPROXIMATE, rows="public")
+    rules["tables"]["t"]["columns"]["name"] = {"type": "text"}
+    question, budget = ask("SELECT name, COUNT(*) AS n FROM t GROUP BY name", rules), Budget.of(3, "1e-9")
+    allocation = allocate(question, budget, Fraction(1), 0.95)
+    assert allocation.keys is not None
+    assert isinstance(allocation.loss, ZCDP)
+    half = allocation.keys.loss
+    rho = allocation.loss.rho
+    assert (2 * half.epsilon) ** 2 / 2 <= rho / 2
+    assert half.delta * 2 < allocation.loss.delta
+
+
+def test_the_delta_of_keys_lasts_as_long_as_rho() -> None:
+    question, budget = ask("SELECT town, COUNT(*) AS n FROM person GROUP BY town"), Budget.of(3, "1e-9")
+    whole = allocate(question, budget, Fraction(3), 0.95).loss
+    assert isinstance(whole, ZCDP)
+    assert whole.rho == budget.cap.rho  # type: ignore[union-attr]
+    assert whole.delta == budget.delta / 2
