@@ -20,7 +20,8 @@ from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
 from confide.release.session import Session
-from tests.release import samples, test_graph, test_joins
+from tests.release import samples, test_joins
+from tests.release.graph import test_graph
 from tests.release.test_trust import QUERIES, copy_of
 
 Create = Callable[[Policy, Mapping[str, pa.Table]], Engine]

@@ -60,10 +60,10 @@ BOUNDS = {
 def found() -> dict[str, int]:
     counts = {}
     for package in ("engine", "mechanism", "trust", "workload", "release"):
-        for path in sorted((SOURCES / package).glob("*.py")):
+        for path in sorted((SOURCES / package).rglob("*.py")):
             number = sum(_adds(node) for node in ast.walk(ast.parse(path.read_text())))
             if number:
-                counts[f"{package}/{path.name}"] = number
+                counts[str(path.relative_to(SOURCES))] = number
     return counts
 
 

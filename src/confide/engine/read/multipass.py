@@ -1,10 +1,10 @@
 """Distinct values with their counts where they matter, and coarse cells elsewhere: read in passes, each finer than the
 one before.
 
-A quantile by ranks depends on values only inside a window of ranks (`mechanism/quantile/rank.py`): the rows of a cell that
-lies outside of it may be anywhere in the cell. So the first pass counts rows in few wide cells, and each further one reads
-those cells anew that meet a window, in finer ones. Which cells those are never leaves the engine's side; what comes out
-gives the same answers as one pass over all values would.
+A quantile by ranks depends on values only inside a window of ranks (`mechanism/quantile/rank.py`): the rows of a cell
+that lies outside of it may be anywhere in the cell. So the first pass counts rows in few wide cells, and each further
+one reads those cells anew that meet a window, in finer ones. Which cells those are never leaves the engine's side; what
+comes out gives the same answers as one pass over all values would.
 """
 
 from collections.abc import Callable, Sequence
