@@ -6,18 +6,18 @@ import numpy as np
 
 from confide.mechanism import Randomness, gaussian, laplace
 from confide.privacy.loss import ZCDP, PureDP
-from confide.workload import Block, BoundWorkload, Tables, workload_blocks
+from confide.workload import BoundWorkload, CellRun, Tables, workload_blocks
 
 
-def zero_answers(workload: BoundWorkload, exact: Tables) -> Iterator[tuple[Block, Block]]:
+def zero_answers(workload: BoundWorkload, exact: Tables) -> Iterator[tuple[CellRun, CellRun]]:
     """0 for every count, which is right for most of a large sparse workload; beside each block, the exact one."""
     for block in workload_blocks(exact, workload):
-        yield Block(block.threshold, block.start, np.zeros_like(block.answers)), block
+        yield CellRun(block.threshold, block.start, np.zeros_like(block.answers)), block
 
 
 def noisy_answers(
     workload: BoundWorkload, exact: Tables, loss: PureDP | ZCDP, rows: int, randomness: Randomness
-) -> Iterator[tuple[Block, Block]]:
+) -> Iterator[tuple[CellRun, CellRun]]:
     """Releases every count of a workload with noise of its own, the loss divided evenly among all of them.
 
     Neighbours: those of which one unit changes each count by at most `rows`. Loss: `loss`, by composition over the
@@ -30,4 +30,4 @@ def noisy_answers(
         mechanism = gaussian(rows**2, loss.rho / count)
     for block in workload_blocks(exact, workload):
         noisy = mechanism.measure(block.answers.astype(np.int64), randomness).values
-        yield Block(block.threshold, block.start, noisy), block
+        yield CellRun(block.threshold, block.start, noisy), block

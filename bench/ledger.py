@@ -23,7 +23,7 @@ from confide.ledger.record import entry as booking
 from confide.ledger.record.chain import Body, encode, link
 from confide.ledger.record.entry import Position, Request
 from confide.ledger.record.terms import Quanta, Terms
-from confide.ledger.sqlite.files import Place
+from confide.ledger.sqlite.files import LedgerFiles
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP
 
@@ -78,7 +78,7 @@ def bodies(
 
 def fill(path: Path, entries: int) -> None:
     """Put a long chain into a ledger in one transaction instead of a million."""
-    place, terms = Place.of(path), Terms.of(BUDGET)
+    place, terms = LedgerFiles.of(path), Terms.of(BUDGET)
     with SqliteLedger.create(path, BUDGET) as ledger:
         identity = ledger.identity
     connection = sqlite3.connect(path, isolation_level=None)

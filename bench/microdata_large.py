@@ -15,7 +15,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from confide.fit import METHODS, TOTAL, Domain, Marginal, Measured, Problem, Subtotal, error, fit, round_controlled
+from confide.fit import (
+    METHODS,
+    TOTAL,
+    CellDomain,
+    FitProblem,
+    Marginal,
+    MeasuredGroup,
+    Subtotal,
+    error,
+    fit,
+    round_controlled,
+)
 from confide.mechanism import DiscreteLaplace
 
 SIZE = 32
@@ -24,7 +35,7 @@ BAR_SECONDS = 180
 BAR_GIGABYTES = 4
 
 
-def made_up(domain: Domain, generator: np.random.Generator) -> np.ndarray:
+def made_up(domain: CellDomain, generator: np.random.Generator) -> np.ndarray:
     """People whose attributes are skewed, and go together in half of the cases."""
     shares = np.exp(-0.15 * np.arange(SIZE))
     shares /= shares.sum()
@@ -37,20 +48,22 @@ def made_up(domain: Domain, generator: np.random.Generator) -> np.ndarray:
     return np.bincount(np.ravel_multi_index(columns, domain.sizes), minlength=domain.cells).astype(np.float64)
 
 
-def measured(domain: Domain, truth: np.ndarray, groups: list[Marginal], generator: np.random.Generator) -> Problem:
+def measured(
+    domain: CellDomain, truth: np.ndarray, groups: list[Marginal], generator: np.random.Generator
+) -> FitProblem:
     """ε = 1 shared by all groups."""
     law = DiscreteLaplace(Fraction(len(groups)))
     found = []
     for group in groups:
         answers = group.answer(domain, truth)
-        found.append(Measured(group, answers + np.rint(generator.laplace(0, len(groups), len(answers))), law))
-    return Problem(domain, tuple(found))
+        found.append(MeasuredGroup(group, answers + np.rint(generator.laplace(0, len(groups), len(answers))), law))
+    return FitProblem(domain, tuple(found))
 
 
 def main() -> None:
     wanted = [name for name in sys.argv[1:] if name in METHODS] or ["ols", "nnls", "reweighted", "pinned", "adaptive"]
     generator = np.random.default_rng(32)
-    domain = Domain(("a", "b", "c", "d"), (SIZE,) * 4)
+    domain = CellDomain(("a", "b", "c", "d"), (SIZE,) * 4)
     truth = made_up(domain, generator)
     pairs = [Marginal(pair) for pair in itertools.combinations(domain.attributes, 2)]
     singles = [Marginal((name,)) for name in domain.attributes]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, fit
+from confide.fit import TOTAL, CellDomain, FitProblem, Marginal, MeasuredGroup, fit
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace
 
 CENSUS = Path(__file__).resolve().parents[2] / "shared" / "data" / "census" / "benchmark.npz"
@@ -70,12 +70,12 @@ class Part:
 def run_part(task: tuple[str, np.ndarray, str, int, int]) -> Part:
     """A chunk of runs. Run i has the same noise for every method, and for every data set of the same shape."""
     name, truth, kind, first, count = task
-    domain = Domain(("race", "origin"), truth.shape)
+    domain = CellDomain(("race", "origin"), truth.shape)
     groups = (TOTAL, Marginal(("race",)), Marginal(("origin",)), Marginal(("race", "origin")))
     law = LAWS[kind]
     exact = [group.answer(domain, truth.ravel()) for group in groups]
-    problem = Problem(
-        domain, tuple(Measured(group, answers, law) for group, answers in zip(groups, exact, strict=True))
+    problem = FitProblem(
+        domain, tuple(MeasuredGroup(group, answers, law) for group, answers in zip(groups, exact, strict=True))
     )
     runs = {method: np.zeros((count, 4)) for method in METHODS}
     squares = {method: np.zeros(domain.cells) for method in METHODS}

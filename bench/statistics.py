@@ -19,7 +19,7 @@ import numpy as np
 from confide.mechanism import KernelRandomness
 from confide.mechanism.quantile.choice import quantile_plan
 from confide.mechanism.quantile.rank import order_statistics
-from confide.mechanism.statistic import Estimated, Expectation, StatisticPlan
+from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan
 from confide.mechanism.tally import Domain, Neighbours, Tally
 from confide.mechanism.total.choice import mean_plan, total_plan
 
@@ -48,7 +48,7 @@ def measure(plan: StatisticPlan, tally: Tally, low: float, high: float) -> Row:
     randomness, truth = KernelRandomness(), (low + high) / 2
     plan.measure(tally, randomness)
     start = time.perf_counter()
-    results: list[Estimated] = [plan.measure(tally, randomness) for _ in range(RUNS)]
+    results: list[StatisticEstimate] = [plan.measure(tally, randomness) for _ in range(RUNS)]
     elapsed = (time.perf_counter() - start) / RUNS * 1000
     widths = [(result.interval.high - result.interval.low) / 2 for result in results]
     errors = [abs(result.estimate - truth) for result in results]

@@ -20,8 +20,8 @@ import confide
 from confide.mechanism import KernelRandomness
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
-from confide.release.verdict.request import Group, prepare_request
-from confide.release.verdict.subject import Asked, Wanted, fetch
+from confide.release.verdict.request import VerdictGroup, prepare_request
+from confide.release.verdict.subject import Subject, Wanted, fetch
 from confide.trust.seen import Reading, Seen
 
 ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult" / "adult_raw.csv.gz"
@@ -110,7 +110,7 @@ def rules(adult: pl.DataFrame) -> dict[str, Any]:
     return {"confide": 1, "budget": {"epsilon": 1000}, "unit": "row", "tables": tables}
 
 
-def measure(aggregate: str, number: int, copy: str, group: Group, question: Asked, read: Any) -> list[Cell]:
+def measure(aggregate: str, number: int, copy: str, group: VerdictGroup, question: Subject, read: Any) -> list[Cell]:
     """All deciders of one query at one τ."""
     truth = inside(group, question, read)
     cells = []
@@ -123,7 +123,7 @@ def measure(aggregate: str, number: int, copy: str, group: Group, question: Aske
     return cells
 
 
-def inside(group: Group, question: Asked, read: Any) -> bool:
+def inside(group: VerdictGroup, question: Subject, read: Any) -> bool:
     margin: Any = group.chooser.make("optimal", Fraction(1))
     return bool(margin.margin.of(read(margin.reading)) >= 1)
 
@@ -142,7 +142,7 @@ def run() -> list[Cell]:
                             question = request.questions[0]
 
                             @cache
-                            def read(reading: Reading, question: Asked = question) -> Seen:
+                            def read(reading: Reading, question: Subject = question) -> Seen:
                                 wanted = [Wanted(question, (reading,))]
                                 return fetch(wanted, lambda s: holdings.engine.evaluate(s, CHARGE, b""))[0][0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from confide.cli import demo
-from confide.cli.demo import POLICY, Cell, _strip
+from confide.cli.demo import POLICY, DemoCell, _strip
 from confide.cli.demo_questions import HIGHEST_INCOME, QUESTIONS
 from confide.policy import Number, Policy
 from confide.release import open_for_tests
@@ -62,7 +62,7 @@ def test_most_intervals_hold_the_truth(run: Run, tmp_path: Path, monkeypatch: py
 
 
 def test_a_miss_is_marked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cell, "holds", False)
+    monkeypatch.setattr(DemoCell, "holds", False)
     shown = run("demo", "--dir", tmp_path, "--people", "1000").stdout
     assert "✗ missed" in shown
     assert "✓" not in shown
@@ -110,6 +110,6 @@ def test_the_policy_and_the_questions_agree_on_the_bounds() -> None:
 
 @pytest.mark.parametrize(("truth", "place"), [(0.0, 3), (50.0, 11), (100.0, 19), (-500.0, 0), (500.0, 22)])
 def test_the_picture_shows_where_the_truth_lies(truth: float, place: int) -> None:
-    picture = _strip(Cell((), "n", 50, 0, 100, truth)).plain
+    picture = _strip(DemoCell((), "n", 50, 0, 100, truth)).plain
     assert len(picture) == 23
     assert picture.index("◆") == place

@@ -14,7 +14,7 @@ import pyarrow as pa
 import confide
 from confide.engine import Engine, Exact
 from confide.engine.duckdb.engine import DuckDBEngine
-from confide.engine.read.join_facts import Shares
+from confide.engine.read.join_facts import SharedRows
 from confide.engine.read.network import Network, degrees, star_count, star_pairs, triangle_facts
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
@@ -62,12 +62,12 @@ def _canonical(found: Any) -> Any:
     if isinstance(found, Network):
         triangles = () if found.directed else triangle_facts(found)
         return found.nodes, sorted(degrees(found).tolist()), triangles, star_count(found, 3), star_pairs(found)
-    if isinstance(found, tuple) and found and isinstance(found[0], Shares):
+    if isinstance(found, tuple) and found and isinstance(found[0], SharedRows):
         return [_shares(group) for group in found]
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
-def _shares(group: Shares) -> Any:
+def _shares(group: SharedRows) -> Any:
     pairs = sorted(zip(group.weights.tolist(), group.counts.tolist(), strict=True))
     if group.entities is None:
         return pairs

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from confide.engine.spark.engine import SparkEngine
-from confide.engine.spark.schema import Place
+from confide.engine.spark.schema import SparkTable
 from confide.policy import Policy
 
 _NUMBERS = count()
@@ -28,7 +28,7 @@ def create_engine(
     for label, table in tables.items():
         place = folder / f"{next(_NUMBERS)}.parquet"
         pq.write_table(table, place)
-        places[label] = Place(str(place), files=True)
+        places[label] = SparkTable(str(place), files=True)
     engine = SparkEngine(policy, places, spark, limit_seconds=seconds)
     for setting, value in (settings or {}).items():
         engine._session.spark.conf.set(setting, value)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.fit import TOTAL, Domain, Marginal, Measured, Problem
+from confide.fit import TOTAL, CellDomain, FitProblem, Marginal, MeasuredGroup
 from confide.fit.domain import Floats
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
@@ -19,10 +19,10 @@ def truth() -> Floats:
     return table
 
 
-def measure(truth: Floats, law: DiscreteLaplace | DiscreteGaussian, seed: int) -> Problem:
+def measure(truth: Floats, law: DiscreteLaplace | DiscreteGaussian, seed: int) -> FitProblem:
     """Total, both one-way marginals and all cells, with rounded noise from a fixed seed."""
     generator = np.random.default_rng(seed)
-    domain = Domain(("race", "origin"), truth.shape)
+    domain = CellDomain(("race", "origin"), truth.shape)
     measured = []
     for group in (TOTAL, Marginal(("race",)), Marginal(("origin",)), Marginal(("race", "origin"))):
         answers = group.answer(domain, truth.ravel())
@@ -30,11 +30,11 @@ def measure(truth: Floats, law: DiscreteLaplace | DiscreteGaussian, seed: int) -
             noise = generator.laplace(0, float(law.scale), len(answers))
         else:
             noise = generator.normal(0, float(law.variance) ** 0.5, len(answers))
-        measured.append(Measured(group, answers + np.rint(noise), law))
-    return Problem(domain, tuple(measured))
+        measured.append(MeasuredGroup(group, answers + np.rint(noise), law))
+    return FitProblem(domain, tuple(measured))
 
 
 @pytest.fixture
-def table_problem(truth: Floats) -> Problem:
+def table_problem(truth: Floats) -> FitProblem:
     """ε = 0.5 shared by four groups."""
     return measure(truth, DiscreteLaplace(Fraction(8)), seed=1)

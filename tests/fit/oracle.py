@@ -8,12 +8,12 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 from confide.fit.domain import Floats
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 
 Box = tuple[Floats, Floats]
 
 
-def stacked(problem: Problem) -> tuple[Floats, Floats, Floats]:
+def stacked(problem: FitProblem) -> tuple[Floats, Floats, Floats]:
     """All queries as rows, the noisy answers, and the inverse variances."""
     rows = np.concatenate([item.group.matrix(problem.domain).toarray() for item in problem.measured])
     answers = np.concatenate([item.answers for item in problem.measured])
@@ -21,7 +21,7 @@ def stacked(problem: Problem) -> tuple[Floats, Floats, Floats]:
     return rows, answers, weights
 
 
-def equalities(problem: Problem) -> tuple[Floats, Floats]:
+def equalities(problem: FitProblem) -> tuple[Floats, Floats]:
     cells = problem.domain.cells
     rows = [group.matrix(problem.domain).toarray() for group, _ in problem.public.totals]
     right = [values for _, values in problem.public.totals]
@@ -73,7 +73,7 @@ def _independent(rows: Floats, right: Floats) -> tuple[Floats, Floats]:
     return rows[kept], right[kept]
 
 
-def least_reach(problem: Problem) -> float:
+def least_reach(problem: FitProblem) -> float:
     """The least largest residual in standard deviations, by a linear program of scipy."""
     rows, answers, weights = stacked(problem)
     deviations = weights**-0.5
@@ -89,6 +89,6 @@ def least_reach(problem: Problem) -> float:
     return float(solution.fun)
 
 
-def value(problem: Problem, cells: Floats) -> float:
+def value(problem: FitProblem, cells: Floats) -> float:
     rows, answers, weights = stacked(problem)
     return 0.5 * float(weights @ (rows @ cells - answers) ** 2)

@@ -8,18 +8,18 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from confide.fit.domain import Domain
-from confide.fit.group import Group, Marginal, Sparse
-from confide.fit.problem import Measured, Problem, Public
+from confide.fit.domain import CellDomain
+from confide.fit.group import Group, Marginal, SparseGroup
+from confide.fit.problem import FitProblem, MeasuredGroup, Public
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 NAMES = ("a", "b", "c")
 
 
 @st.composite
-def domains(draw: st.DrawFn) -> Domain:
+def domains(draw: st.DrawFn) -> CellDomain:
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-    return Domain(NAMES[: len(sizes)], tuple(sizes))
+    return CellDomain(NAMES[: len(sizes)], tuple(sizes))
 
 
 def laws() -> st.SearchStrategy[DiscreteLaplace | DiscreteGaussian]:
@@ -27,13 +27,13 @@ def laws() -> st.SearchStrategy[DiscreteLaplace | DiscreteGaussian]:
     return st.one_of(scales.map(DiscreteLaplace), scales.map(lambda scale: DiscreteGaussian(scale * scale)))
 
 
-def marginals_of(domain: Domain) -> list[Marginal]:
+def marginals_of(domain: CellDomain) -> list[Marginal]:
     names = domain.attributes
     return [Marginal(part) for part in chain.from_iterable(combinations(names, k) for k in range(len(names) + 1))]
 
 
 @st.composite
-def groups(draw: st.DrawFn, domain: Domain, *, only_marginals: bool = False) -> Group:
+def groups(draw: st.DrawFn, domain: CellDomain, *, only_marginals: bool = False) -> Group:
     kind = "marginal" if only_marginals else draw(st.sampled_from(["marginal", "marginal", "product", "sparse"]))
     if kind == "marginal":
         return draw(st.sampled_from(marginals_of(domain)))
@@ -44,14 +44,14 @@ def groups(draw: st.DrawFn, domain: Domain, *, only_marginals: bool = False) -> 
             rows = draw(st.integers(1, 3))
             factors.append(np.array(draw(st.lists(bits, min_size=rows * size, max_size=rows * size)), dtype=float))
             factors[-1] = factors[-1].reshape(rows, size)
-        return Sparse(sparse.csr_array(reduce(np.kron, factors)))
+        return SparseGroup(sparse.csr_array(reduce(np.kron, factors)))
     rows = draw(st.integers(1, 4))
     entries = draw(st.lists(st.integers(-1, 2), min_size=rows * domain.cells, max_size=rows * domain.cells))
-    return Sparse(sparse.csr_array(np.array(entries, dtype=float).reshape(rows, domain.cells)))
+    return SparseGroup(sparse.csr_array(np.array(entries, dtype=float).reshape(rows, domain.cells)))
 
 
 @st.composite
-def problems(draw: st.DrawFn, *, only_marginals: bool = False, public: bool = True) -> Problem:
+def problems(draw: st.DrawFn, *, only_marginals: bool = False, public: bool = True) -> FitProblem:
     domain = draw(domains())
     top = draw(st.sampled_from([5, 60, 3000]))
     truth = np.array(
@@ -76,5 +76,5 @@ def problems(draw: st.DrawFn, *, only_marginals: bool = False, public: bool = Tr
         noise = draw(
             st.lists(st.integers(-40, 40), min_size=group.count(domain), max_size=group.count(domain)).map(np.array)
         )
-        measured.append(Measured(group, group.answer(domain, truth) + noise, law))
-    return Problem(domain, tuple(measured), Public(zeros, totals))
+        measured.append(MeasuredGroup(group, group.answer(domain, truth) + noise, law))
+    return FitProblem(domain, tuple(measured), Public(zeros, totals))

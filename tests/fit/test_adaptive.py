@@ -10,12 +10,12 @@ from scipy import sparse
 
 from confide.fit import (
     TOTAL,
-    Domain,
+    CellDomain,
+    FitProblem,
     Marginal,
-    Measured,
-    Problem,
+    MeasuredGroup,
     Public,
-    Sparse,
+    SparseGroup,
     adaptive,
     estimates,
     fit,
@@ -36,7 +36,7 @@ GAUSS = DiscreteGaussian(Fraction(16))
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
-def test_it_succeeds_on_everything(problem: Problem) -> None:
+def test_it_succeeds_on_everything(problem: FitProblem) -> None:
     found = adaptive(problem)
     assert found.method == "adaptive"
     assert np.isfinite(found.cells).all()
@@ -45,7 +45,7 @@ def test_it_succeeds_on_everything(problem: Problem) -> None:
         assert np.abs(found.answer(group) - values).max() <= 1e-5 * max(1.0, values.max())
 
 
-def test_the_total_it_says_is_the_total_it_has(table_problem: Problem) -> None:
+def test_the_total_it_says_is_the_total_it_has(table_problem: FitProblem) -> None:
     seen = screen(table_problem)
     assert seen is not None
     assert adaptive(table_problem).cells.sum() == pytest.approx(seen.total, abs=1e-6)
@@ -92,14 +92,14 @@ def test_it_beats_both_published_fits_on_cells_and_keeps_the_total(truth: Floats
     assert sums["adaptive"] < 1.1 * sums["ols"]
 
 
-def test_only_the_finest_marginals_are_details(table_problem: Problem) -> None:
+def test_only_the_finest_marginals_are_details(table_problem: FitProblem) -> None:
     assert [is_detail(table_problem, place) for place in range(4)] == [False, False, False, True]
-    assert is_detail(Problem(table_problem.domain, table_problem.measured[:3]), 1)
+    assert is_detail(FitProblem(table_problem.domain, table_problem.measured[:3]), 1)
 
 
 def test_where_the_total_is_unknown_it_is_least_squares() -> None:
-    half = Sparse(sparse.csr_array(np.array([[1.0, 0.0, 0.0]])))
-    problem = Problem(Domain(("a",), (3,)), (Measured(half, np.array([5.0]), LAPLACE),))
+    half = SparseGroup(sparse.csr_array(np.array([[1.0, 0.0, 0.0]])))
+    problem = FitProblem(CellDomain(("a",), (3,)), (MeasuredGroup(half, np.array([5.0]), LAPLACE),))
     assert screen(problem) is None
     assert adaptive(problem).cells[0] == pytest.approx(5.0, abs=1e-3)
 
@@ -117,7 +117,7 @@ def test_no_visible_cell_at_all() -> None:
 
 def test_a_public_total_is_kept_and_used(truth: Floats) -> None:
     base = measure(truth, LAPLACE, seed=5)
-    known = Problem(base.domain, base.measured, Public(totals=((TOTAL, np.array([812.0])),)))
+    known = FitProblem(base.domain, base.measured, Public(totals=((TOTAL, np.array([812.0])),)))
     assert adaptive(known).cells.sum() == pytest.approx(812, abs=1e-6)
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from confide.errors import ParameterError
-from confide.fit import Domain
+from confide.fit import CellDomain
 
 
 def test_cells_and_marginal_sizes() -> None:
-    domain = Domain(("age", "sex", "region"), (100, 2, 16))
+    domain = CellDomain(("age", "sex", "region"), (100, 2, 16))
     assert domain.cells == 3200
     assert domain.size(("region", "sex")) == 32
     assert domain.size(()) == 1
@@ -16,14 +16,14 @@ def test_cells_and_marginal_sizes() -> None:
 
 def test_a_domain_of_a_million_million_cells_is_refused_with_what_to_drop() -> None:
     with pytest.raises(ParameterError) as refused:
-        Domain(("zip", "age", "job"), (100_000, 100, 100_000))
+        CellDomain(("zip", "age", "job"), (100_000, 100, 100_000))
     assert "1,000,000,000,000 cells" in str(refused.value)
     assert "without zip (100,000) it has 10,000,000" in str(refused.value)
 
 
 def test_one_attribute_that_is_too_large_is_told_to_be_classed() -> None:
     with pytest.raises(ParameterError, match="fewer, wider classes"):
-        Domain(("income",), (10**9,))
+        CellDomain(("income",), (10**9,))
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_one_attribute_that_is_too_large_is_told_to_be_classed() -> None:
 )
 def test_what_is_no_domain_is_refused(attributes: tuple[str, ...], sizes: tuple[int, ...], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        Domain(attributes, sizes)
+        CellDomain(attributes, sizes)
 
 
 def test_an_undeclared_attribute_is_refused_with_those_there_are() -> None:
-    domain = Domain(("age", "sex"), (100, 2))
+    domain = CellDomain(("age", "sex"), (100, 2))
     with pytest.raises(
         ParameterError, match=r"'income' is not an attribute of this table, which has age \(100\), sex \(2\)"
     ):

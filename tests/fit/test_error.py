@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, Public, Sparse, Subtotal, error, estimates
+from confide.fit import (
+    TOTAL,
+    CellDomain,
+    FitProblem,
+    Marginal,
+    MeasuredGroup,
+    Public,
+    SparseGroup,
+    Subtotal,
+    error,
+    estimates,
+)
 from confide.fit.domain import Floats
 from confide.fit.error import combinations
 from confide.mechanism import TestRandomness, draw
@@ -19,13 +30,13 @@ from tests.fit import oracle
 from tests.fit.strategies import problems
 
 
-def row(weights: Floats) -> Sparse:
-    return Sparse(sparse.csr_array(weights[None, :]))
+def row(weights: Floats) -> SparseGroup:
+    return SparseGroup(sparse.csr_array(weights[None, :]))
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(), st.integers(0, 2**32 - 1))
-def test_variance_and_value_are_those_of_dense_algebra(problem: Problem, seed: int) -> None:
+def test_variance_and_value_are_those_of_dense_algebra(problem: FitProblem, seed: int) -> None:
     """A random query of the span: value and variance by the pseudo-inverse, with what is public eliminated."""
     rows, answers, weights = oracle.stacked(problem)
     equal, right = oracle.equalities(problem)
@@ -50,7 +61,9 @@ def test_variance_and_value_are_those_of_dense_algebra(problem: Problem, seed: i
 
 def test_one_marginal_is_answered_as_measured() -> None:
     law = DiscreteLaplace(Fraction(8))
-    problem = Problem(Domain(("a",), (4,)), (Measured(Marginal(("a",)), np.array([5.0, 40.0, 90.0, 3.0]), law),))
+    problem = FitProblem(
+        CellDomain(("a",), (4,)), (MeasuredGroup(Marginal(("a",)), np.array([5.0, 40.0, 90.0, 3.0]), law),)
+    )
     found = error(problem, Subtotal(Marginal(("a",)), np.array([False, True, False, False])))
     assert found.value == pytest.approx(40)
     assert found.variance == pytest.approx(law.variance)
@@ -61,8 +74,8 @@ def test_one_marginal_is_answered_as_measured() -> None:
     assert low.interval.low == 0.0  # counts are not negative
 
 
-def test_what_was_not_measured_is_refused(table_problem: Problem) -> None:
-    rough = Problem(table_problem.domain, table_problem.measured[:3])
+def test_what_was_not_measured_is_refused(table_problem: FitProblem) -> None:
+    rough = FitProblem(table_problem.domain, table_problem.measured[:3])
     with pytest.raises(ParameterError, match="do not determine this query"):
         error(rough, Subtotal(Marginal(("race", "origin")), np.arange(216) == 7))
     with pytest.raises(ParameterError, match="do not determine this query"):
@@ -73,15 +86,15 @@ def test_what_was_not_measured_is_refused(table_problem: Problem) -> None:
 
 def test_a_large_table_is_answered_without_a_matrix() -> None:
     """Structural zeros rule out the closed form; conjugate gradients give the same as without them, nearly."""
-    domain = Domain(("a", "b", "c", "d"), (12, 12, 12, 12))
+    domain = CellDomain(("a", "b", "c", "d"), (12, 12, 12, 12))
     law = DiscreteGaussian(Fraction(25))
     groups = [Marginal(pair) for pair in itertools.combinations(domain.attributes, 2)]
-    measured = tuple(Measured(group, np.full(144, 50.0), law) for group in groups)
+    measured = tuple(MeasuredGroup(group, np.full(144, 50.0), law) for group in groups)
     zeros = np.zeros(domain.cells, dtype=bool)
     zeros[5] = True
     query = Subtotal(Marginal(("a", "b")), np.arange(144) < 30)
-    closed = error(Problem(domain, measured), query)
-    general = error(Problem(domain, measured, Public(zeros)), query)
+    closed = error(FitProblem(domain, measured), query)
+    general = error(FitProblem(domain, measured, Public(zeros)), query)
     assert general.variance == pytest.approx(closed.variance, rel=0.02)
     assert general.value == pytest.approx(closed.value, rel=0.02)
     assert general.interval.high - general.interval.low == pytest.approx(
@@ -92,12 +105,14 @@ def test_a_large_table_is_answered_without_a_matrix() -> None:
 @pytest.mark.parametrize("law", [DiscreteLaplace(Fraction(8)), DiscreteGaussian(Fraction(16))])
 def test_intervals_cover(truth: Floats, law: DiscreteLaplace | DiscreteGaussian) -> None:
     """Coverage of 95 % intervals in 2,000 runs: below 93.5 % by chance with probability under 0.002 for each query."""
-    domain = Domain(("race", "origin"), (9, 24))
+    domain = CellDomain(("race", "origin"), (9, 24))
     groups = (TOTAL, Marginal(("race",)), Marginal(("origin",)), Marginal(("race", "origin")))
     queries = [TOTAL, Subtotal(groups[1], np.arange(9) < 4), Subtotal(groups[3], np.arange(216) % 5 == 0)]
     randomness = TestRandomness(5)
     exact = [group.answer(domain, truth.ravel()) for group in groups]
-    base = Problem(domain, tuple(Measured(group, answers, law) for group, answers in zip(groups, exact, strict=True)))
+    base = FitProblem(
+        domain, tuple(MeasuredGroup(group, answers, law) for group, answers in zip(groups, exact, strict=True))
+    )
     noises = [draw(law, (2000, len(answers)), randomness) for answers in exact]
     for query in queries:
         found = error(base, query)

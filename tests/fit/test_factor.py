@@ -6,15 +6,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from confide.fit import Domain, Marginal, Subtotal, fit
+from confide.fit import CellDomain, Marginal, Subtotal, fit
 from confide.fit import newton as newton_module
 from confide.fit import rows as rows_module
 from confide.fit.factor import can_factor, factored, normal_matrix
-from confide.fit.problem import Measured, Problem
+from confide.fit.problem import FitProblem, MeasuredGroup
 from confide.fit.rows import Rows
 from confide.mechanism.noise.law import DiscreteLaplace
 
-DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
+DOMAIN = CellDomain(("a", "b", "c"), (3, 4, 5))
 MARGINALS = tuple(Marginal(names) for names in ((), ("a",), ("c", "a"), ("b", "c"), ("a", "b", "c")))
 
 
@@ -24,14 +24,18 @@ def _rows(generator: np.random.Generator) -> Rows:
     return Rows(DOMAIN, (*MARGINALS, *(Subtotal(group, chosen) for group, chosen in subtotals)))
 
 
-def _many_zeros() -> Problem:
+def _many_zeros() -> FitProblem:
     """A table of which one cell in ten is filled, and all its one- and two-way marginals."""
-    generator, domain, law = np.random.default_rng(4), Domain(("a", "b", "c"), (6, 7, 8)), DiscreteLaplace(Fraction(3))
+    generator, domain, law = (
+        np.random.default_rng(4),
+        CellDomain(("a", "b", "c"), (6, 7, 8)),
+        DiscreteLaplace(Fraction(3)),
+    )
     truth = np.where(generator.random(domain.cells) < 0.1, generator.integers(1, 200, domain.cells), 0).astype(float)
     groups = [Marginal(names) for count in (1, 2) for names in combinations(domain.attributes, count)]
     answers = [group.answer(domain, truth) for group in groups]
     noisy = [own + np.rint(generator.laplace(0, 3, len(own))) for own in answers]
-    return Problem(domain, tuple(Measured(group, own, law) for group, own in zip(groups, noisy, strict=True)))
+    return FitProblem(domain, tuple(MeasuredGroup(group, own, law) for group, own in zip(groups, noisy, strict=True)))
 
 
 def test_blocks_are_marginals_of_the_weights() -> None:
@@ -57,7 +61,7 @@ def test_rows_that_are_no_marginals_are_not_factored() -> None:
     alone = Subtotal(MARGINALS[1], np.array([True, False, True]))
     assert not can_factor(Rows(DOMAIN, (alone,)))
     assert not can_factor(Rows(DOMAIN, (MARGINALS[1], MARGINALS[1])))
-    assert not can_factor(Rows(Domain(("a", "b"), (200, 200)), (Marginal(("a", "b")),)))
+    assert not can_factor(Rows(CellDomain(("a", "b"), (200, 200)), (Marginal(("a", "b")),)))
 
 
 def test_an_indefinite_system_has_no_factor() -> None:

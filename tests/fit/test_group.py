@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit import TOTAL, Domain, Group, Marginal, Sparse, Subtotal
+from confide.fit import TOTAL, CellDomain, Group, Marginal, SparseGroup, Subtotal
 from confide.fit.rows import Rows
 from tests.fit.strategies import domains, groups
 
 
 @st.composite
-def groups_over(draw: st.DrawFn) -> tuple[Domain, Group]:
+def groups_over(draw: st.DrawFn) -> tuple[CellDomain, Group]:
     domain = draw(domains())
     group = draw(groups(domain))
     if draw(st.booleans()):
@@ -24,7 +24,7 @@ def groups_over(draw: st.DrawFn) -> tuple[Domain, Group]:
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(groups_over(), st.integers(0, 2**32 - 1))
-def test_a_group_is_its_matrix(pair: tuple[Domain, Group], seed: int) -> None:
+def test_a_group_is_its_matrix(pair: tuple[CellDomain, Group], seed: int) -> None:
     domain, group = pair
     generator = np.random.default_rng(seed)
     matrix = group.matrix(domain).toarray()
@@ -58,7 +58,7 @@ def test_stacked_rows_are_the_same_dense_and_implicit(data: st.DataObject) -> No
 
 
 def test_columns_of_marginals_and_their_subtotals_are_gathered() -> None:
-    domain = Domain(("age", "sex", "region"), (3, 2, 4))
+    domain = CellDomain(("age", "sex", "region"), (3, 2, 4))
     part = Subtotal(Marginal(("region", "age")), np.arange(12) % 3 == 0)
     stack = Rows(domain, (Marginal(("region", "sex")), part, TOTAL))
     some = np.array([0, 3, 7, 23])
@@ -69,7 +69,7 @@ def test_columns_of_marginals_and_their_subtotals_are_gathered() -> None:
 
 
 def test_a_marginal_answers_in_the_order_of_its_attributes() -> None:
-    domain = Domain(("age", "sex", "region"), (3, 2, 4))
+    domain = CellDomain(("age", "sex", "region"), (3, 2, 4))
     cells = np.arange(24.0)
     table = cells.reshape(3, 2, 4)
     assert Marginal(("region", "age")).answer(domain, cells) == pytest.approx(table.sum(axis=1).T.ravel())
@@ -77,9 +77,9 @@ def test_a_marginal_answers_in_the_order_of_its_attributes() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    domain = Domain(("age", "sex"), (4, 2))
+    domain = CellDomain(("age", "sex"), (4, 2))
     with pytest.raises(ParameterError, match="8 cells"):
-        Sparse(sparse.csr_array(np.ones((1, 9)))).count(domain)
+        SparseGroup(sparse.csr_array(np.ones((1, 9)))).count(domain)
     with pytest.raises(ParameterError, match="3 members do not fit 2"):
         Subtotal(Marginal(("sex",)), np.ones(3, dtype=bool)).count(domain)
     with pytest.raises(ParameterError, match="tuple of attributes"):

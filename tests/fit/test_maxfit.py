@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from confide.fit import Problem, maxfit, nnls
+from confide.fit import FitProblem, maxfit, nnls
 from confide.fit.reach import attained, smallest_reach
 from tests.fit import oracle
 from tests.fit.strategies import problems
@@ -12,7 +12,7 @@ from tests.fit.strategies import problems
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
-def test_the_largest_residual_is_the_least_and_the_squares_are_next(problem: Problem) -> None:
+def test_the_largest_residual_is_the_least_and_the_squares_are_next(problem: FitProblem) -> None:
     fit = maxfit(problem)
     rows, answers, weights = oracle.stacked(problem)
     deviations = weights**-0.5
@@ -27,11 +27,11 @@ def test_the_largest_residual_is_the_least_and_the_squares_are_next(problem: Pro
     assert oracle.value(problem, fit.cells) <= value + 1e-3 * max(1.0, value)
 
 
-def test_bisection_comes_within_a_hundredth(table_problem: Problem) -> None:
+def test_bisection_comes_within_a_hundredth(table_problem: FitProblem) -> None:
     reach, fit = smallest_reach(table_problem)
     assert reach == pytest.approx(attained(table_problem, fit))
     assert reach <= 1.011 * oracle.least_reach(table_problem)
 
 
-def test_a_warm_start_changes_nothing(table_problem: Problem) -> None:
+def test_a_warm_start_changes_nothing(table_problem: FitProblem) -> None:
     assert maxfit(table_problem, nnls(table_problem)).cells == pytest.approx(maxfit(table_problem).cells, abs=1e-5)

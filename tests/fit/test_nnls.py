@@ -3,14 +3,14 @@
 import numpy as np
 from hypothesis import given, settings
 
-from confide.fit import Problem, nnls
+from confide.fit import FitProblem, nnls
 from tests.fit import oracle
 from tests.fit.strategies import problems
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
-def test_no_table_fits_better(problem: Problem) -> None:
+def test_no_table_fits_better(problem: FitProblem) -> None:
     fit = nnls(problem)
     rows, answers, weights = oracle.stacked(problem)
     equal = oracle.equalities(problem)
@@ -22,7 +22,7 @@ def test_no_table_fits_better(problem: Problem) -> None:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(public=False))
-def test_optimality_conditions_hold(problem: Problem) -> None:
+def test_optimality_conditions_hold(problem: FitProblem) -> None:
     """The gradient is not negative anywhere, and zero wherever a cell is positive.
 
     Both as far as the certified distance d says: moving one cell with curvature h gains at most d²/2, so no slope is
@@ -41,13 +41,13 @@ def test_optimality_conditions_hold(problem: Problem) -> None:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(only_marginals=True))
-def test_the_certificate_is_small(problem: Problem) -> None:
+def test_the_certificate_is_small(problem: FitProblem) -> None:
     fit = nnls(problem)
     assert fit.certificate.distance <= 1e-3
     assert fit.certificate.violation <= 1e-6
 
 
-def test_a_warm_start_ends_at_the_same_table(table_problem: Problem) -> None:
+def test_a_warm_start_ends_at_the_same_table(table_problem: FitProblem) -> None:
     cold = nnls(table_problem)
     moved = table_problem.again([item.answers + 1 for item in table_problem.measured])
     warm = nnls(moved, cold)
@@ -55,7 +55,7 @@ def test_a_warm_start_ends_at_the_same_table(table_problem: Problem) -> None:
     assert nnls(table_problem, cold).certificate.steps == 0
 
 
-def test_sums_of_small_counts_come_out_too_large(table_problem: Problem) -> None:
+def test_sums_of_small_counts_come_out_too_large(table_problem: FitProblem) -> None:
     """What the other methods are for: with many empty cells the fitted total is above the unbiased one."""
     total = float(table_problem.measured[0].answers[0])
     assert nnls(table_problem).cells.sum() > total + 5

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from confide.fit import Marginal, Problem, estimates, ols
+from confide.fit import FitProblem, Marginal, estimates, ols
 from confide.fit.effects import fitted, precisions
 from tests.fit import oracle
 from tests.fit.strategies import problems
 
 
-def dense(problem: Problem) -> np.ndarray:
+def dense(problem: FitProblem) -> np.ndarray:
     """Least squares with equalities, by the null space of these."""
     rows, answers, weights = oracle.stacked(problem)
     equal, right = oracle.equalities(problem)
@@ -26,7 +26,7 @@ def dense(problem: Problem) -> np.ndarray:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
-def test_fitted_answers_are_those_of_dense_algebra(problem: Problem) -> None:
+def test_fitted_answers_are_those_of_dense_algebra(problem: FitProblem) -> None:
     rows, answers, _ = oracle.stacked(problem)
     scale = 1 + np.abs(answers).max()
     assert rows @ ols(problem).cells == pytest.approx(rows @ dense(problem), abs=1e-6 * scale)
@@ -34,7 +34,7 @@ def test_fitted_answers_are_those_of_dense_algebra(problem: Problem) -> None:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(only_marginals=True, public=False))
-def test_the_closed_form_is_the_least_table(problem: Problem) -> None:
+def test_the_closed_form_is_the_least_table(problem: FitProblem) -> None:
     assert ols(problem).cells == pytest.approx(dense(problem), abs=1e-8 * (1 + np.abs(dense(problem)).max()))
     precision = precisions(problem)
     assert precision is not None
@@ -47,7 +47,7 @@ def test_the_closed_form_is_the_least_table(problem: Problem) -> None:
         )
 
 
-def test_the_total_of_the_benchmark_has_the_variance_of_theory(table_problem: Problem) -> None:
+def test_the_total_of_the_benchmark_has_the_variance_of_theory(table_problem: FitProblem) -> None:
     """Four groups with one variance v: the total has v / (1 + 1/9 + 1/24 + 1/216)."""
     precision = precisions(table_problem)
     assert precision is not None

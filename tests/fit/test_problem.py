@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.fit import METHODS, TOTAL, Domain, Marginal, Measured, Method, Problem, Public, fit, nnls
+from confide.fit import METHODS, TOTAL, CellDomain, FitProblem, Marginal, MeasuredGroup, Method, Public, fit, nnls
 from confide.mechanism.noise.law import DiscreteLaplace, NoNoise
 
-DOMAIN = Domain(("age", "sex"), (3, 2))
+DOMAIN = CellDomain(("age", "sex"), (3, 2))
 LAW = DiscreteLaplace(Fraction(2))
-CELLS = Measured(Marginal(("age", "sex")), np.arange(6.0), LAW)
+CELLS = MeasuredGroup(Marginal(("age", "sex")), np.arange(6.0), LAW)
 
 
 def test_a_marginal_measured_twice_is_pooled() -> None:
     """Two independent answers to one query are the mean of both."""
-    twice = Problem(DOMAIN, (CELLS, Measured(Marginal(("sex", "age")), np.arange(6.0)[[0, 2, 4, 1, 3, 5]] + 2, LAW)))
+    twice = FitProblem(
+        DOMAIN, (CELLS, MeasuredGroup(Marginal(("sex", "age")), np.arange(6.0)[[0, 2, 4, 1, 3, 5]] + 2, LAW))
+    )
     assert nnls(twice).cells == pytest.approx(np.arange(6.0) + 1)
 
 
@@ -31,30 +33,30 @@ def test_a_marginal_measured_twice_is_pooled() -> None:
 )
 def test_answers_that_are_none_are_refused(answers: np.ndarray, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        Problem(DOMAIN, (Measured(Marginal(("age", "sex")), answers, LAW),))
+        FitProblem(DOMAIN, (MeasuredGroup(Marginal(("age", "sex")), answers, LAW),))
 
 
 def test_nothing_measured_and_no_noise_are_refused() -> None:
     with pytest.raises(ParameterError, match="nothing to fit"):
-        Problem(DOMAIN, ())
+        FitProblem(DOMAIN, ())
     with pytest.raises(ParameterError, match="Laplace or Gaussian"):
-        Problem(DOMAIN, (Measured(TOTAL, np.zeros(1), NoNoise()),))  # type: ignore[arg-type]
+        FitProblem(DOMAIN, (MeasuredGroup(TOTAL, np.zeros(1), NoNoise()),))  # type: ignore[arg-type]
 
 
 def test_what_is_public_is_checked() -> None:
     with pytest.raises(ParameterError, match="one flag for each of 6 cells"):
-        Problem(DOMAIN, (CELLS,), Public(np.zeros(5, dtype=bool)))
+        FitProblem(DOMAIN, (CELLS,), Public(np.zeros(5, dtype=bool)))
     with pytest.raises(ParameterError, match="every cell is a structural zero"):
-        Problem(DOMAIN, (CELLS,), Public(np.ones(6, dtype=bool)))
+        FitProblem(DOMAIN, (CELLS,), Public(np.ones(6, dtype=bool)))
     with pytest.raises(ParameterError, match="negative count"):
-        Problem(DOMAIN, (CELLS,), Public(totals=((TOTAL, np.array([-1.0])),)))
+        FitProblem(DOMAIN, (CELLS,), Public(totals=((TOTAL, np.array([-1.0])),)))
 
 
 @pytest.mark.parametrize("method", ["ols", "nnls", "maxfit", "sequential", "reweighted", "pinned", "adaptive"])
 def test_public_facts_hold_exactly_in_every_method(method: str) -> None:
     zeros = np.array([True, False, False, False, False, False])
     ages = (Marginal(("age",)), np.array([4.0, 0.0, 9.0]))
-    problem = Problem(DOMAIN, (CELLS, Measured(TOTAL, np.array([10.0]), LAW)), Public(zeros, (ages,)))
+    problem = FitProblem(DOMAIN, (CELLS, MeasuredGroup(TOTAL, np.array([10.0]), LAW)), Public(zeros, (ages,)))
     cells = fit(problem, method).cells  # type: ignore[arg-type]
     assert cells[0] == 0
     assert ages[0].answer(DOMAIN, cells) == pytest.approx(ages[1], abs=1e-7)
@@ -86,18 +88,18 @@ def test_public_facts_hold_exactly_in_every_method(method: str) -> None:
 )
 def test_contradictory_totals_are_refused_by_every_method(method: str, public: Public, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        fit(Problem(DOMAIN, (CELLS,), public), method)  # type: ignore[arg-type]
+        fit(FitProblem(DOMAIN, (CELLS,), public), method)  # type: ignore[arg-type]
 
 
 def test_again_keeps_queries_and_laws() -> None:
-    problem = Problem(DOMAIN, (CELLS,))
+    problem = FitProblem(DOMAIN, (CELLS,))
     other = problem.again([np.ones(6)])
     assert other.measured[0].law is LAW
     assert nnls(other).cells == pytest.approx(np.ones(6))
 
 
 def test_unknown_methods_and_stray_arguments_are_refused() -> None:
-    problem = Problem(DOMAIN, (CELLS,))
+    problem = FitProblem(DOMAIN, (CELLS,))
     with pytest.raises(ParameterError, match="there is no method 'magic'; there are auto, ols"):
         fit(problem, "magic")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="priorities are for sequential"):
@@ -109,18 +111,18 @@ def test_unknown_methods_and_stray_arguments_are_refused() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_public_totals_hold_in_every_fit_of_a_larger_table(method: Method) -> None:
     """Estimates leave public totals out where a table is large; what is pinned must give way to them."""
-    domain = Domain(("a", "b"), (60, 60))
+    domain = CellDomain(("a", "b"), (60, 60))
     truth = np.diag(np.full(60, 5.0)).ravel()
     generator = np.random.default_rng(2)
     law = DiscreteLaplace(Fraction(2))
     measured = [
-        Measured(group, group.answer(domain, truth) + np.rint(generator.laplace(0, 2, 60)), law)
+        MeasuredGroup(group, group.answer(domain, truth) + np.rint(generator.laplace(0, 2, 60)), law)
         for group in (Marginal(("a",)), Marginal(("b",)))
     ]
     zeros = np.zeros((60, 60), dtype=bool)
     zeros[0, 1:] = True
     public = Public(zeros.ravel(), ((Marginal(("a",)), np.full(60, 5.0)),))
-    found = fit(Problem(domain, tuple(measured), public), method)
+    found = fit(FitProblem(domain, tuple(measured), public), method)
     assert found.answer(Marginal(("a",))) == pytest.approx([5.0] * 60, abs=1e-4)
     assert np.abs(found.cells[zeros.ravel()]).max() == 0
     assert found.certificate.violation < 1e-4

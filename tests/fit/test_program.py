@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.fit import TOTAL, Problem, nnls
+from confide.fit import TOTAL, FitProblem, nnls
 from confide.fit.build import build, fixed, measured_terms
 from confide.fit.program import certify
 from tests.fit import oracle
@@ -13,7 +13,7 @@ from tests.fit.strategies import problems
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(problems(public=False), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.01, 1.0]))
-def test_the_gap_is_never_too_small(problem: Problem, seed: int, size: float) -> None:
+def test_the_gap_is_never_too_small(problem: FitProblem, seed: int, size: float) -> None:
     program = build(problem, measured_terms(problem))
     generator = np.random.default_rng(seed)
     best = nnls(problem)
@@ -27,7 +27,7 @@ def test_the_gap_is_never_too_small(problem: Problem, seed: int, size: float) ->
     assert apart <= certificate.distance + best.certificate.distance + 1e-6
 
 
-def test_violations_are_reported(table_problem: Problem) -> None:
+def test_violations_are_reported(table_problem: FitProblem) -> None:
     terms = [*measured_terms(table_problem)[1:], fixed(TOTAL, np.array([800.0]))]
     program = build(table_problem, terms)
     cells = np.full(table_problem.domain.cells, 1.0)

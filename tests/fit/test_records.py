@@ -11,12 +11,12 @@ from scipy import sparse
 from confide.errors import ParameterError
 from confide.fit import (
     TOTAL,
-    Domain,
+    CellDomain,
     Fit,
+    FitProblem,
     Marginal,
-    Measured,
-    Problem,
-    Sparse,
+    MeasuredGroup,
+    SparseGroup,
     adaptive,
     nnls,
     ols,
@@ -30,14 +30,14 @@ from confide.mechanism.noise.law import DiscreteLaplace
 NONE = np.zeros(0)
 
 
-def fitted(domain: Domain, cells: Floats) -> Fit:
+def fitted(domain: CellDomain, cells: Floats) -> Fit:
     return Fit("nnls", domain, cells, Certificate(0.0, 0.0, 0), NONE)
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> Fit:
     sizes = draw(st.lists(st.integers(1, 5), min_size=3, max_size=3))
-    domain = Domain(("a", "b", "c"), tuple(sizes))
+    domain = CellDomain(("a", "b", "c"), tuple(sizes))
     value = st.one_of(st.just(0.0), st.integers(0, 50).map(float), st.floats(0, 40))
     return fitted(domain, np.array(draw(st.lists(value, min_size=domain.cells, max_size=domain.cells))))
 
@@ -79,7 +79,7 @@ def test_three_crossing_partitions_say_what_was_kept(fit: Fit) -> None:
 
 
 def test_whole_tables_stay_as_they_are() -> None:
-    domain = Domain(("a", "b"), (2, 3))
+    domain = CellDomain(("a", "b"), (2, 3))
     cells = np.array([0.0, 3.0, 1.0, 0.0, 9.0, 4.0])
     rounded = round_controlled(fitted(domain, cells + 1e-9), [Marginal(("a",)), Marginal(("b",))])
     assert rounded.counts.tolist() == cells.tolist()
@@ -87,7 +87,7 @@ def test_whole_tables_stay_as_they_are() -> None:
 
 
 def test_the_largest_remainders_are_rounded_up() -> None:
-    domain = Domain(("a",), (4,))
+    domain = CellDomain(("a",), (4,))
     assert round_controlled(fitted(domain, np.array([0.6, 0.3, 0.9, 0.2]))).counts.tolist() == [1, 0, 1, 0]
 
 
@@ -95,7 +95,7 @@ def test_a_search_by_prices_keeps_what_it_can(monkeypatch: pytest.MonkeyPatch) -
     """Too many cells for a linear program: the first group exactly, the crossing one nearly."""
     monkeypatch.setattr(records_module, "MOST_PROGRAMMED", 10)
     generator = np.random.default_rng(3)
-    domain = Domain(("a", "b", "c"), (12, 12, 12))
+    domain = CellDomain(("a", "b", "c"), (12, 12, 12))
     fit = fitted(domain, generator.exponential(0.4, domain.cells))
     searched = round_controlled(fit, [Marginal(("a",)), Marginal(("b",))])
     assert searched.kept[0]
@@ -105,34 +105,34 @@ def test_a_search_by_prices_keeps_what_it_can(monkeypatch: pytest.MonkeyPatch) -
     assert searched.misses[1] < off
 
 
-def test_records_are_the_counts(table_problem: Problem) -> None:
+def test_records_are_the_counts(table_problem: FitProblem) -> None:
     rounded = round_controlled(adaptive(table_problem), [TOTAL, Marginal(("race",))])
     listed = rounded.records()
     assert listed.shape == (rounded.counts.sum(), 2)
     again = np.zeros((9, 24), dtype=int)
     np.add.at(again, (listed[:, 0], listed[:, 1]), 1)
     assert (again.ravel() == rounded.counts).all()
-    assert Sparse(sparse.csr_array(np.eye(2))).count(Domain(("a",), (2,))) == 2
+    assert SparseGroup(sparse.csr_array(np.eye(2))).count(CellDomain(("a",), (2,))) == 2
 
 
 def test_parts_of_the_table_can_be_kept() -> None:
     """A group that counts some cells only: the rest is one more part."""
-    domain = Domain(("a",), (5,))
-    some = Sparse(sparse.csr_array(np.array([[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]])))
+    domain = CellDomain(("a",), (5,))
+    some = SparseGroup(sparse.csr_array(np.array([[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]])))
     rounded = round_controlled(fitted(domain, np.array([0.5, 0.5, 1.2, 0.4, 0.4])), [some])
     assert rounded.counts[:2].sum() == 1
     assert rounded.counts[2] in (1, 2)
     assert rounded.kept == (True,)
 
 
-def test_negative_tables_overlapping_totals_and_too_many_records_are_refused(table_problem: Problem) -> None:
+def test_negative_tables_overlapping_totals_and_too_many_records_are_refused(table_problem: FitProblem) -> None:
     with pytest.raises(ParameterError, match="fitted by ols may have negative counts"):
         round_controlled(ols(table_problem))
-    overlapping = Sparse(sparse.csr_array(np.ones((2, 216))))
+    overlapping = SparseGroup(sparse.csr_array(np.ones((2, 216))))
     with pytest.raises(ParameterError, match="disjoint"):
         round_controlled(nnls(table_problem), [overlapping])
-    domain = Domain(("a",), (1,))
+    domain = CellDomain(("a",), (1,))
     law = DiscreteLaplace(Fraction(1))
-    many = nnls(Problem(domain, (Measured(TOTAL, np.array([1e9]), law),)))
+    many = nnls(FitProblem(domain, (MeasuredGroup(TOTAL, np.array([1e9]), law),)))
     with pytest.raises(ParameterError, match="1,000,000,000 records"):
         round_controlled(many).records()

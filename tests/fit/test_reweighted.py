@@ -9,14 +9,14 @@ from scipy import sparse, stats
 from scipy.optimize import nnls as reference
 
 from confide.errors import ParameterError
-from confide.fit import Domain, Fit, Measured, Problem, Sparse, reweighted
+from confide.fit import CellDomain, Fit, FitProblem, MeasuredGroup, SparseGroup, reweighted
 from confide.fit.domain import Floats
 from confide.fit.reweighted import log_cdf, low_answers, median_of_largest
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure
 
 
-def literal(problem: Problem, gamma: float) -> Floats:
+def literal(problem: FitProblem, gamma: float) -> Floats:
     """The published procedure, one query at a time, solved by Lawson and Hanson's method."""
     rows, targets, weights = [], [], []
     for item in problem.measured:
@@ -57,13 +57,15 @@ def test_it_is_the_published_procedure(truth: Floats, law: DiscreteLaplace | Dis
 
 def test_the_cutoff_is_where_noise_ends() -> None:
     law = DiscreteLaplace(Fraction(8))
-    domain = Domain(("a",), (6,))
-    group = Sparse(sparse.csr_array(np.eye(6)))
+    domain = CellDomain(("a",), (6,))
+    group = SparseGroup(sparse.csr_array(np.eye(6)))
     answers = np.array([-20.0, 90.0, 5.0, 12.0, 400.0, -1.0])
-    assert low_answers(Measured(group, answers, law)).tolist() == [True, False, True, True, False, True]
-    assert low_answers(Measured(group, np.full(6, -3.0), law)).all()
-    assert not low_answers(Measured(group, np.full(6, 1e4), law)).any()
-    assert reweighted(Problem(domain, (Measured(group, np.full(6, -3.0), law),))).cells == pytest.approx(np.zeros(6))
+    assert low_answers(MeasuredGroup(group, answers, law)).tolist() == [True, False, True, True, False, True]
+    assert low_answers(MeasuredGroup(group, np.full(6, -3.0), law)).all()
+    assert not low_answers(MeasuredGroup(group, np.full(6, 1e4), law)).any()
+    assert reweighted(FitProblem(domain, (MeasuredGroup(group, np.full(6, -3.0), law),))).cells == pytest.approx(
+        np.zeros(6)
+    )
 
 
 def test_the_laws_are_those_of_scipy() -> None:
@@ -78,11 +80,13 @@ def test_the_laws_are_those_of_scipy() -> None:
         assert median_of_largest(DiscreteGaussian(Fraction(16)), count) == pytest.approx(stats.norm(scale=4).ppf(level))
 
 
-def test_overlapping_queries_and_wrong_confidence_are_refused(table_problem: Problem) -> None:
-    domain = Domain(("a",), (3,))
-    overlapping = Measured(Sparse(sparse.csr_array(np.ones((2, 3)))), np.zeros(2), DiscreteLaplace(Fraction(1)))
+def test_overlapping_queries_and_wrong_confidence_are_refused(table_problem: FitProblem) -> None:
+    domain = CellDomain(("a",), (3,))
+    overlapping = MeasuredGroup(
+        SparseGroup(sparse.csr_array(np.ones((2, 3)))), np.zeros(2), DiscreteLaplace(Fraction(1))
+    )
     with pytest.raises(ParameterError, match="disjoint"):
-        reweighted(Problem(domain, (overlapping,)))
+        reweighted(FitProblem(domain, (overlapping,)))
     for gamma in (0.0, 1.0, -1.0, math.nan):
         with pytest.raises(ParameterError, match="gamma"):
             reweighted(table_problem, gamma)

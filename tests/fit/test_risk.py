@@ -6,7 +6,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.fit import TOTAL, Domain, Marginal, Measured, Problem, adaptive, nnls, pinned, report, sequential
+from confide.fit import (
+    TOTAL,
+    CellDomain,
+    FitProblem,
+    Marginal,
+    MeasuredGroup,
+    adaptive,
+    nnls,
+    pinned,
+    report,
+    sequential,
+)
 from confide.fit.domain import Floats
 from confide.fit.risk import mean_above_zero
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
@@ -15,7 +26,7 @@ from tests.fit.conftest import measure
 
 def test_the_difficult_data_set_is_at_risk_and_the_easy_one_is_not() -> None:
     """Remark 2: one visible part among many empty ones, against parts that are all large."""
-    domain = Domain(("a",), (200,))
+    domain = CellDomain(("a",), (200,))
     law = DiscreteLaplace(Fraction(4))
     generator = np.random.default_rng(7)
     difficult, easy = np.zeros(200), np.full(200, 500.0)
@@ -23,10 +34,12 @@ def test_the_difficult_data_set_is_at_risk_and_the_easy_one_is_not() -> None:
     reports = []
     for truth in (difficult, easy):
         noisy = [
-            Measured(group, group.answer(domain, truth) + np.rint(generator.laplace(0, 4, group.count(domain))), law)
+            MeasuredGroup(
+                group, group.answer(domain, truth) + np.rint(generator.laplace(0, 4, group.count(domain))), law
+            )
             for group in (TOTAL, Marginal(("a",)))
         ]
-        reports.append(report(Problem(domain, tuple(noisy))))
+        reports.append(report(FitProblem(domain, tuple(noisy))))
     (risk,) = reports[0].risks
     assert (risk.marginal, risk.over, risk.parts) == ((), ("a",), 200)
     assert risk.low >= 190
@@ -36,7 +49,7 @@ def test_the_difficult_data_set_is_at_risk_and_the_easy_one_is_not() -> None:
     assert reports[1].risks == ()
 
 
-def test_places_are_those_of_the_marginal(truth: Floats, table_problem: Problem) -> None:
+def test_places_are_those_of_the_marginal(truth: Floats, table_problem: FitProblem) -> None:
     found = report(table_problem, most=100)
     assert found.judged > 0
     pressures = [risk.pressure for risk in found.risks]

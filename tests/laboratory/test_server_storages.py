@@ -23,7 +23,7 @@ from confide.engine import Engine
 from confide.engine.duckdb.engine import DuckDBEngine
 from confide.engine.postgres.engine import PostgresEngine
 from confide.engine.spark.engine import SparkEngine
-from confide.engine.spark.schema import Place
+from confide.engine.spark.schema import SparkTable
 from confide.errors import SourceError
 from confide.policy import Policy
 from tests.conformance.engine import ask, integers, policy_of
@@ -342,7 +342,7 @@ def file_of(folder: Path, kind: pa.DataType, rows: Sequence[tuple[Any, Any]]) ->
 
 def check_spark(kind: pa.DataType, kept: Kept, spark: Any, folder: Path, ansi: bool, singly: bool) -> None:
     def opened(policy: Policy, rows: Sequence[tuple[Any, Any]]) -> Engine:
-        engine = SparkEngine(policy, {"t": Place(str(file_of(folder, kind, rows)), files=True)}, spark)
+        engine = SparkEngine(policy, {"t": SparkTable(str(file_of(folder, kind, rows)), files=True)}, spark)
         for setting, value in {**INTERPRETED, "spark.sql.ansi.enabled": str(ansi).lower()}.items():
             engine._session.spark.conf.set(setting, value)
         return engine

@@ -30,7 +30,7 @@ SLACK = 1e-6
 
 _DECIDERS = (
     clip.Clip, exponential.Graded, exponential.Naive, median.Selected, median.Histogram, optimal.Optimal,
-    plug_in.PlugIn, plug_in.PlugInMean, race.Raced, sparse.Sparse,
+    plug_in.PlugIn, plug_in.PlugInMean, race.Raced, sparse.SparseDecider,
 )  # fmt: skip
 
 

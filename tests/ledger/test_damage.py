@@ -15,7 +15,7 @@ from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRoll
 from confide.ledger import SqliteLedger, restore_anchor
 from confide.ledger import stored_rows as storage
 from confide.ledger.sqlite import file_check as inspection
-from confide.ledger.sqlite.files import Place
+from confide.ledger.sqlite.files import LedgerFiles
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 
@@ -175,9 +175,9 @@ def test_yesterdays_ledger_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerRolledBack, match="older copy"):
         SqliteLedger.open(path)
     with pytest.raises(LedgerRolledBack):
-        inspection.verify(Place.of(path), 1.0)
+        inspection.verify(LedgerFiles.of(path), 1.0)
     # The control: the file by itself is a perfect ledger. Only the anchor knows better.
-    assert inspection.verify(Place.of(path), 1.0, anchored=False).charges == CHARGES
+    assert inspection.verify(LedgerFiles.of(path), 1.0, anchored=False).charges == CHARGES
 
 
 @pytest.mark.parametrize("more", [1, 2], ids=["same length", "longer"])

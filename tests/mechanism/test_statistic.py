@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from confide.errors import ParameterError
-from confide.mechanism.statistic import Forecast, Setting, choose, inside
+from confide.mechanism.statistic import Setting, StatisticForecast, choose, inside
 from confide.mechanism.tally import REACH
 
 
@@ -51,7 +51,7 @@ def test_intervals_are_cut_to_the_domain():
 
 class _Plan:
     def __init__(self, name, half_width):
-        self.name, self.forecast = name, Forecast(half_width, "")
+        self.name, self.forecast = name, StatisticForecast(half_width, "")
 
 
 def _refuse():

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from confide.policy import Step, load
+from confide.policy import ReferenceStep, load
 from tests.policy.samples import PEOPLE, only_problem, people, problems_of, rows
 
 
@@ -17,10 +17,10 @@ def test_the_way_to_the_unit() -> None:
     }
     read = load(policy)
     assert read.unit_path("person") == ()
-    assert read.unit_path("visit") == (Step("visit", "person_id", "person", "person_id"),)
+    assert read.unit_path("visit") == (ReferenceStep("visit", "person_id", "person", "person_id"),)
     assert read.unit_path("line") == (
-        Step("line", "visit", "visit", "visit_id"),
-        Step("visit", "person_id", "person", "person_id"),
+        ReferenceStep("line", "visit", "visit", "visit_id"),
+        ReferenceStep("visit", "person_id", "person", "person_id"),
     )
     with pytest.raises(ValueError, match="public"):
         read.unit_path("region_name")
@@ -148,7 +148,7 @@ def test_a_reference_to_a_private_table_starts_at_an_id() -> None:
 def test_a_reference_to_a_public_table_may_start_anywhere() -> None:
     policy = people()
     policy["tables"]["person"]["references"] = {"region": "region_name.code"}
-    assert load(policy).unit_path("visit") == (Step("visit", "person_id", "person", "person_id"),)
+    assert load(policy).unit_path("visit") == (ReferenceStep("visit", "person_id", "person", "person_id"),)
     policy["tables"]["region_name"]["columns"] = {"cod": {"type": "id"}}
     assert "did you mean 'cod'?" in only_problem(lambda: load(policy)).advice
 

@@ -15,26 +15,26 @@ from confide.privacy.loss import PureDP
 from confide.query import bind
 from confide.query.question import (
     Arithmetic,
+    Between,
     Comparison,
     Estimated,
+    FixedNumber,
     Magnitude,
     Mean,
     Measure,
     Measured,
-    Number,
     Order,
     Question,
     Rounded,
+    ShownValue,
     Spread,
     Value,
-    ValueColumn,
-    Within,
 )
 from confide.query.tree import Always, Scan, Summary
 from confide.release.answer.answer import Answer
 from confide.release.answer.evaluation import Estimate, Evaluator
 from confide.release.answer.miss_rate import needed_confidences
-from confide.release.answer.table import Table
+from confide.release.answer.table import AnswerTable
 from confide.release.cost import Cost
 from tests.query.samples import CATALOG, POLICIES
 
@@ -61,7 +61,7 @@ constants = st.fractions(min_value=-1000, max_value=1000, max_denominator=1000) 
 leaves = st.one_of(
     st.integers(0, len(MEASURES) - 1).map(Measured),
     st.integers(0, 1).map(Estimated),
-    constants.map(Number),
+    constants.map(FixedNumber),
     st.just(Mean(0, 1, 50, 0, 100, Fraction(1, 100))),
     st.just(Mean(4, 0, 0, -(2**61), 2**61, Fraction(10) ** 120)),
     st.builds(
@@ -81,7 +81,7 @@ values = st.recursive(
         st.builds(Arithmetic, st.sampled_from("+-*/"), inner, inner),
         st.builds(Magnitude, inner),
         st.builds(Rounded, inner, st.integers(0, 12)),
-        inner.map(lambda value: Within(value, Fraction(-5), Fraction(10) ** 100)),
+        inner.map(lambda value: Between(value, Fraction(-5), Fraction(10) ** 100)),
     ),
     max_leaves=12,
 )
@@ -118,7 +118,7 @@ def test_every_value_of_every_noise(value: Value, numbers: list[list[int]], laws
 def test_an_answer_of_every_noise_is_stored_and_shown(
     value: Value, other: Value, numbers: list[list[int]], operation: str
 ) -> None:
-    columns = (ValueColumn("v", value), ValueColumn("n", Measured(0)))
+    columns = (ShownValue("v", value), ShownValue("n", Measured(0)))
     having = Comparison({"<": "<=", ">": ">=", "=": "<>"}[operation], value, other)  # type: ignore[arg-type]
     question = Question(
         Summary(Scan("t", "s0", False), Always(True), None, (), ()), MEASURES, (), None, columns, having,
@@ -130,7 +130,7 @@ def test_an_answer_of_every_noise_is_stored_and_shown(
         name, condition = "em", ""
 
     statistics = [(Told(), estimate) for estimate in STATISTICS]
-    table = Table(question, [()] * 6, measurements, ["laplace"] * len(MEASURES), 0.95, statistics)
+    table = AnswerTable(question, [()] * 6, measurements, ["laplace"] * len(MEASURES), 0.95, statistics)
     cost = Cost.of(Fraction(1), PureDP(Fraction(1)))
     answer = Answer(table.columns(), 0.95, cost, "row", "add-remove", "q")
     stored = answer.to_bytes()

@@ -233,7 +233,7 @@ def test_what_is_read_twice_must_not_change_in_between(spark: Any, folder: Path)
 def test_quantiles_are_read_in_passes_over_files_that_stay(spark: Any, folder: Path, kind: str) -> None:
     """Rows that change within cells of the first pass leave no other trace; a view may read otherwise each time."""
     from confide.engine.spark.engine import SparkEngine  # noqa: PLC0415  needs Spark
-    from confide.engine.spark.schema import Place  # noqa: PLC0415
+    from confide.engine.spark.schema import SparkTable  # noqa: PLC0415
     from confide.query import bind  # noqa: PLC0415
     from tests.engine.worlds import CHARGE, SECRET  # noqa: PLC0415
 
@@ -242,7 +242,7 @@ def test_quantiles_are_read_in_passes_over_files_that_stay(spark: Any, folder: P
 
     write(5)
     spark.read.parquet(str(folder / "t.parquet")).createOrReplaceTempView("seen")
-    place = Place("seen", files=False) if kind == "a view" else Place(str(folder / "t.parquet"), files=True)
+    place = SparkTable("seen", files=False) if kind == "a view" else SparkTable(str(folder / "t.parquet"), files=True)
     tables = {"t": {"columns": {"x": {"range": [0, 20_000]}}}}
     policy = Policy.parse({"budget": {"epsilon": 1}, "unit": "row", "tables": tables})
     engine = SparkEngine(policy, {"t": place}, spark)

@@ -22,7 +22,7 @@ from confide.release.verdict import subject as trust_question
 from confide.release.verdict.plan import TrustPlan
 from confide.release.verdict.subject import Wanted, asked, fetch
 from confide.release.verdict.verdict import Verdict, Verdicts
-from confide.trust.seen import Clipped, Powers, Seen, Sides, Totals, Values, Whole, seen_in
+from confide.trust.seen import Clipped, Powers, Seen, Sides, Totals, Values, WholeCell, seen_in
 from tests.release.samples import APPROXIMATE, frames, policy, row_policy, rows_frame
 
 CHARGE = Charge(1, "k", PureDP(Fraction(1)), "p", "", "l")
@@ -166,7 +166,7 @@ def test_a_list_over_one_table_is_one_statement_and_groups_too() -> None:
     data = rows_frame(800)
     _, ask, evaluate = _session_of(row_policy(), data)
     texts = ["SELECT COUNT(*) FROM t WHERE g = 'a'", "SELECT SUM(x) FROM t WHERE x > 4", "SELECT COUNT(*) FROM t"]
-    wanted = [Wanted(ask(text), (Whole(),)) for text in texts]
+    wanted = [Wanted(ask(text), (WholeCell(),)) for text in texts]
     wanted.append(Wanted(ask("SELECT MEDIAN(x) FROM t"), (Sides(3, 9),)))
 
     def counted(summary: Any) -> Any:
@@ -182,7 +182,7 @@ def test_a_list_over_one_table_is_one_statement_and_groups_too() -> None:
         len(frame),
         (len(frame), len(frame.filter(pl.col("x") <= 3)), len(frame.filter(pl.col("x") >= 9))),
     ]
-    grouped = fetch([Wanted(ask("SELECT g, COUNT(*) FROM t GROUP BY g"), (Whole(),) * 3, (0, 1, 2))], counted)[0]
+    grouped = fetch([Wanted(ask("SELECT g, COUNT(*) FROM t GROUP BY g"), (WholeCell(),) * 3, (0, 1, 2))], counted)[0]
     assert grouped == [len(frame.filter(pl.col("g") == key)) for key in ("a", "b", "c")]
     assert len(statements) == 2
 

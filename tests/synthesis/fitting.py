@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from confide.synthesis import rap
-from confide.synthesis.projection import Fit
+from confide.synthesis.projection import TableFit
 from confide.synthesis.relaxed import RelaxedTable
 
 
@@ -14,10 +14,10 @@ def uniform_table(sizes: tuple[int, ...]) -> RelaxedTable:
 
 
 def pretend_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fitted(sizes: tuple[int, ...], measured: object, total: float, rows: int, seed: int, *more: object) -> Fit:
+    def fitted(sizes: tuple[int, ...], measured: object, total: float, rows: int, seed: int, *more: object) -> TableFit:
         watch = more[1]
         if callable(watch):
             watch(10, 1.0)
-        return Fit(uniform_table(sizes), 10, 1.0)
+        return TableFit(uniform_table(sizes), 10, 1.0)
 
     monkeypatch.setattr(rap, "project", fitted)

@@ -9,7 +9,7 @@ from confide.trust.facts import Facts, Kind, Prefer
 from confide.trust.seen import (
     Reading,
     Seen,
-    Whole,
+    WholeCell,
     imagined_mean,
     imagined_sum,
     imagined_values,
@@ -59,7 +59,7 @@ def chooser(name: str, tau: object = 1, prefer: Prefer = "balanced", facts: Fact
 
 def read(kind: Kind, reading: Reading, rows: tuple[int, ...]) -> Seen:
     """What a reading finds in so many rows."""
-    return len(rows) if kind == "count" and isinstance(reading, Whole) else seen_in(reading, Tally.of(rows))
+    return len(rows) if kind == "count" and isinstance(reading, WholeCell) else seen_in(reading, Tally.of(rows))
 
 
 def inside(facts: Facts, target: Target, rows: tuple[int, ...]) -> bool:

@@ -19,7 +19,7 @@ from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn
 from confide.trust.race import Raced
 from confide.trust.seen import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
-from confide.trust.sparse import Sparse
+from confide.trust.sparse import SparseDecider
 from confide.trust.target import Target
 from tests.mechanism.segments import drawn_weight
 from tests.mechanism.small_data import data_sets
@@ -273,7 +273,7 @@ def test_sums_of_any_size_are_decided(size: int, epsilon: Fraction) -> None:
         (2, 2**60), np.array([[1, 2], [3, 4]], dtype=object), np.array([[1, 2], [abs(size), 4]], dtype=object)
     )
     raced = Raced(Target(Fraction(2**70), Fraction(2**65)), (2, 2**60), (0, 1), 1, epsilon)
-    sparse = Sparse(Target(Fraction(2**70), Fraction(2**65)), (2, 2**60), 1, epsilon)
+    sparse = SparseDecider(Target(Fraction(2**70), Fraction(2**65)), (2, 2**60), 1, epsilon)
     assert raced.decide(buckets, TestRandomness(1)).dtype == bool
     assert sparse.decide(buckets, TestRandomness(1)).dtype == bool
     mean = Chooser(

@@ -21,7 +21,7 @@ from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugInMean
 from confide.trust.race import RESOLUTION, Raced
-from confide.trust.sparse import Sparse
+from confide.trust.sparse import SparseDecider
 from confide.trust.target import Target
 from tests.conformance.audit import audit
 from tests.mechanism.small_data import neighbours
@@ -68,7 +68,7 @@ def test_the_parts_of_a_decider_cost_epsilon_together(rows: int) -> None:
     """For units of several rows, and for bits that no small neighbours drive to their bound."""
     target, epsilon = Target(Fraction(20), Fraction(5)), Fraction(2)
     facts = Facts("sum", 40 * rows, rows, low=0, high=40)
-    raced, sparse = Raced.make(facts, target, epsilon), Sparse.make(facts, target, epsilon)
+    raced, sparse = Raced.make(facts, target, epsilon), SparseDecider.make(facts, target, epsilon)
     mean = PlugInMean.make(replace(facts, kind="mean"), target, epsilon)
     quantile = replace(facts, kind="quantile", q=Fraction(1, 4))
     histogram = Histogram.make(quantile, target, epsilon)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.trust.target import Target, Within
+from confide.trust.target import Distance, Target
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from confide.trust.target import Target, Within
     ],
 )
 def test_distances_are_read_exactly(given: object, amount: object, relative: bool) -> None:
-    assert Within.parse(given) == Within(Fraction(amount), relative)  # type: ignore[arg-type]
+    assert Distance.parse(given) == Distance(Fraction(amount), relative)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_distances_are_read_exactly(given: object, amount: object, relative: boo
 )  # fmt: skip
 def test_what_is_no_distance_is_refused_with_what_to_write(given: object) -> None:
     with pytest.raises(ParameterError, match=r"within=.*such as 50, or a share of the synthetic answer, such as '5%'"):
-        Within.parse(given)
+        Distance.parse(given)
 
 
 def test_a_share_is_of_the_answer_and_a_number_is_in_units_of_the_column() -> None:
-    assert Within.parse("10%").tau(Fraction(-40), Fraction(1, 100)) == 4
-    assert Within.parse(3).tau(Fraction(-40), Fraction(1, 100)) == 300
-    assert str(Within.parse("12.8%")) == "12.8%"
-    assert str(Within.parse(50)) == "50"
+    assert Distance.parse("10%").tau(Fraction(-40), Fraction(1, 100)) == 4
+    assert Distance.parse(3).tau(Fraction(-40), Fraction(1, 100)) == 300
+    assert str(Distance.parse("12.8%")) == "12.8%"
+    assert str(Distance.parse(50)) == "50"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def plan(
     from confide.cli import asking  # noqa: PLC0415  loaded when used
 
     asking.plan(
-        asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
+        asking.SqlCommand(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
         as_json,
     )
 
@@ -121,7 +121,7 @@ def sql(
     from confide.cli import asking  # noqa: PLC0415  loaded when used
 
     asking.sql(
-        asking.Request(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
+        asking.SqlCommand(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
         plot,
         as_json,
     )
@@ -159,7 +159,7 @@ def microdata(
     """Noisy tables with intervals, and records fitted to them. The same tables again are free."""
     from confide.cli import microdata as making  # noqa: PLC0415  loaded when used
 
-    request = making.MicrodataOptions(
+    request = making.MicrodataCommand(
         policy, marginal or [], epsilon, fit, priority, confidence, table, public, rows, analyst, ledger
     )
     if plan:
@@ -255,7 +255,7 @@ def synthesize(
     """Make synthetic data for a workload of counts. A command that was stopped goes on where it stopped."""
     from confide.cli import synthesizing  # noqa: PLC0415  loaded when used
 
-    request = synthesizing.SynthesisOptions(
+    request = synthesizing.SynthesisCommand(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, select, rounds, picks, rows,
         analyst, ledger,
     )  # fmt: skip

@@ -22,7 +22,7 @@ _CONVERTED = (".png", ".svg")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SqlCommand:
     """A question and its options, as they were typed."""
 
     policy: str
@@ -52,7 +52,7 @@ class Request:
         return session.plan(epsilon=self.epsilon, within=within, rows=rows, **arguments)
 
 
-def plan(request: Request, as_json: bool) -> None:
+def plan(request: SqlCommand, as_json: bool) -> None:
     arguments = request.arguments()
     with opened(request.policy, request.ledger, request.analyst) as session, waiting("planning"):
         made = request.planned(session, arguments)
@@ -63,7 +63,7 @@ def plan(request: Request, as_json: bool) -> None:
     say(*plan_lines(made), style="dim")
 
 
-def sql(request: Request, plot: str | None, as_json: bool) -> None:
+def sql(request: SqlCommand, plot: str | None, as_json: bool) -> None:
     if (request.epsilon is None) == (request.within is None):
         raise ParameterError(
             "give --epsilon, what the whole call may cost, or --within, the width to reach, and not both; "

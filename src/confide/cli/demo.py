@@ -60,7 +60,7 @@ tables:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class DemoCell:
     """One number of an answer beside its truth."""
 
     keys: tuple[str, ...]
@@ -83,12 +83,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DemoStep:
     """One question of the demo with its answer, compared cell by cell."""
 
     question: DemoQuestion
     answer: Answer
-    cells: tuple[Cell, ...]
+    cells: tuple[DemoCell, ...]
     remark: str
     budget: BudgetState
 
@@ -143,20 +143,20 @@ def _prepare(place: Path, census: Census) -> Path:
     return policy
 
 
-def _ask(session: Session, census: Census, question: DemoQuestion) -> Step:
+def _ask(session: Session, census: Census, question: DemoQuestion) -> DemoStep:
     answer = session.sql(question.sql, epsilon=question.epsilon, bounds=question.bounds)
     cells = tuple(_cells(answer, question.truth(census)))
-    return Step(question, answer, cells, question.remark(census), session.budget)
+    return DemoStep(question, answer, cells, question.remark(census), session.budget)
 
 
-def _cells(answer: Answer, truth: Truth) -> list[Cell]:
+def _cells(answer: Answer, truth: Truth) -> list[DemoCell]:
     cells = []
     for row in range(len(answer)):
         keys = tuple(key.values[row] for key in answer.keys)
         for column in answer.values:
             true = truth[keys][column.name]
             ends = column.low[row], column.high[row]
-            cells.append(Cell(tuple(map(str, keys)), column.name, column.values[row], *ends, true))
+            cells.append(DemoCell(tuple(map(str, keys)), column.name, column.values[row], *ends, true))
     return cells
 
 
@@ -192,7 +192,7 @@ def _plan(session: Session) -> None:
     say("", "A plan is free: it follows from the question and the policy, and reads nothing private.")
 
 
-def _show_step(place: int, step: Step) -> None:
+def _show_step(place: int, step: DemoStep) -> None:
     question = step.question
     _heading(f"{place} of {len(QUESTIONS)} · {question.title}")
     say(question.lesson)
@@ -210,7 +210,7 @@ def _show_step(place: int, step: Step) -> None:
     show(spent_bar(step.budget.spent, step.budget.total))
 
 
-def _compared(answer: Answer, cells: tuple[Cell, ...]) -> Table:
+def _compared(answer: Answer, cells: tuple[DemoCell, ...]) -> Table:
     """Each number with its interval and the truth; on a wide screen also as a picture."""
     several, wide = len(answer.values) > 1, Screen().width >= _WIDE
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
@@ -235,7 +235,7 @@ def _compared(answer: Answer, cells: tuple[Cell, ...]) -> Table:
     return table
 
 
-def _strip(cell: Cell) -> Text:
+def _strip(cell: DemoCell) -> Text:
     """The interval as a line, with the answer on it, and where the truth lies."""
     width = cell.high - cell.low or 1.0
     start, end = _MARGIN, _STRIP - 1 - _MARGIN
@@ -271,7 +271,7 @@ def _again(session: Session) -> None:
     say(f"{value['people']:,}, the very same answer, and {free}: asking often does not wash the noise out.")
 
 
-def _close(policy: Path, steps: list[Step], budget: BudgetState, kept: bool) -> None:
+def _close(policy: Path, steps: list[DemoStep], budget: BudgetState, kept: bool) -> None:
     _heading("What happened")
     cells = [cell for step in steps for cell in step.cells]
     held = sum(cell.holds for cell in cells)
@@ -307,7 +307,7 @@ def _code(text: str, language: str) -> None:
 # --- for scripts ------------------------------------------------------------------------------------------------------
 
 
-def _as_data(policy: Path, steps: list[Step], session: Session) -> dict[str, Any]:
+def _as_data(policy: Path, steps: list[DemoStep], session: Session) -> dict[str, Any]:
     questions = [
         {
             "title": step.question.title,

@@ -17,7 +17,7 @@ _TOTAL = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class MicrodataOptions:
+class MicrodataCommand:
     """A request for microdata, as it was typed."""
 
     policy: str
@@ -33,7 +33,7 @@ class MicrodataOptions:
     ledger: str | None
 
 
-def plan(options: MicrodataOptions, as_json: bool) -> None:
+def plan(options: MicrodataCommand, as_json: bool) -> None:
     """The forecast alone: free."""
     from confide.release.microdata.rendering import plan_lines, plan_rows, table_of  # noqa: PLC0415  heavy
 
@@ -50,7 +50,7 @@ def plan(options: MicrodataOptions, as_json: bool) -> None:
     say(*plan_lines(made), style="dim")
 
 
-def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json: bool) -> None:
+def microdata(options: MicrodataCommand, out: str | None, report: bool, as_json: bool) -> None:
     from confide.release.microdata.rendering import (  # noqa: PLC0415  heavy
         marginal_rows,
         microdata_lines,
@@ -112,7 +112,7 @@ def microdata(options: MicrodataOptions, out: str | None, report: bool, as_json:
         say("nothing was written; --out DIR writes it, for free", style="dim")
 
 
-def _arguments(options: MicrodataOptions) -> dict[str, Any]:
+def _arguments(options: MicrodataCommand) -> dict[str, Any]:
     if not options.marginals:
         raise ParameterError(
             "name what to count by --marginal, once for each marginal: --marginal sex --marginal age,sex; "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SynthesisOptions:
+class SynthesisCommand:
     """A request for synthetic data, as it was typed."""
 
     policy: str
@@ -41,7 +41,7 @@ class SynthesisOptions:
     ledger: str | None
 
 
-def plan(options: SynthesisOptions, as_json: bool) -> None:
+def plan(options: SynthesisCommand, as_json: bool) -> None:
     """The forecast alone: free."""
     from confide.release.microdata.rendering import table_of  # noqa: PLC0415  heavy
 
@@ -56,7 +56,7 @@ def plan(options: SynthesisOptions, as_json: bool) -> None:
 
 
 def synthesize(
-    options: SynthesisOptions, out: str | None, records: str | None, save: str | None, as_json: bool
+    options: SynthesisCommand, out: str | None, records: str | None, save: str | None, as_json: bool
 ) -> None:
     arguments, count = _arguments(options), read_whole(records, "--records")
     parquet = None if out is None else _place(out, "--out", records=True)
@@ -119,7 +119,7 @@ def _tell(
         say("nothing was written; --out FILE.parquet writes records and --save FILE keeps it, for free", style="dim")
 
 
-def _workload(options: SynthesisOptions, session: Session) -> Workload:
+def _workload(options: SynthesisCommand, session: Session) -> Workload:
     parts: list[Workload] = []
     if options.marginals is not None:
         parts.append(marginals(read_whole(options.marginals, "--marginals") or 0))
@@ -139,7 +139,7 @@ def _workload(options: SynthesisOptions, session: Session) -> Workload:
     return sum(parts[1:], parts[0])
 
 
-def _arguments(options: SynthesisOptions) -> dict[str, Any]:
+def _arguments(options: SynthesisCommand) -> dict[str, Any]:
     if options.epsilon is None:
         raise ParameterError("give --epsilon, what the whole call may cost; --plan shows what it gives, for free")
     bins: dict[str, str] = {}

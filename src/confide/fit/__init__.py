@@ -2,17 +2,17 @@
 
 from confide.fit.adaptive import Screening, adaptive, screen
 from confide.fit.choose import METHODS, fit
-from confide.fit.domain import Domain
-from confide.fit.error import Estimate, error, estimates
+from confide.fit.domain import CellDomain
+from confide.fit.error import LinearEstimate, error, estimates
 from confide.fit.fitted import Fit, Method
-from confide.fit.group import TOTAL, Group, Marginal, Sparse, Subtotal
+from confide.fit.group import TOTAL, Group, Marginal, SparseGroup, Subtotal
 from confide.fit.maxfit import maxfit
 from confide.fit.nnls import nnls
 from confide.fit.ols import ols
 from confide.fit.price import Guarantee, Price, price
-from confide.fit.problem import Measured, Problem, Public
+from confide.fit.problem import FitProblem, MeasuredGroup, Public
 from confide.fit.program import Certificate
-from confide.fit.records import Rounded, round_controlled
+from confide.fit.records import RoundedFit, round_controlled
 from confide.fit.reweighted import reweighted
 from confide.fit.risk import Report, Risk, Sacrifice, report
 from confide.fit.sequential import pinned, sequential
@@ -20,24 +20,24 @@ from confide.fit.sequential import pinned, sequential
 __all__ = [
     "METHODS",
     "TOTAL",
+    "CellDomain",
     "Certificate",
-    "Domain",
-    "Estimate",
     "Fit",
+    "FitProblem",
     "Group",
     "Guarantee",
+    "LinearEstimate",
     "Marginal",
-    "Measured",
+    "MeasuredGroup",
     "Method",
     "Price",
-    "Problem",
     "Public",
     "Report",
     "Risk",
-    "Rounded",
+    "RoundedFit",
     "Sacrifice",
     "Screening",
-    "Sparse",
+    "SparseGroup",
     "Subtotal",
     "adaptive",
     "error",

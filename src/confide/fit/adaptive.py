@@ -22,7 +22,7 @@ from confide.fit.error import estimates, variance
 from confide.fit.fitted import Fit, require_consistent
 from confide.fit.group import TOTAL, Marginal
 from confide.fit.nnls import nnls
-from confide.fit.problem import Measured, Problem
+from confide.fit.problem import FitProblem, MeasuredGroup
 from confide.fit.reweighted import low_answers
 from confide.fit.sequential import pinned_to
 from confide.mechanism.noise.law import DiscreteLaplace
@@ -45,7 +45,7 @@ class Screening:
     low: tuple[Mask, ...]
 
 
-def adaptive(problem: Problem, start: Fit | None = None) -> Fit:
+def adaptive(problem: FitProblem, start: Fit | None = None) -> Fit:
     """Non-negative least squares with a pinned total, and with targets and weights adapted to what the noise leaves
     visible.
 
@@ -76,7 +76,7 @@ def adaptive(problem: Problem, start: Fit | None = None) -> Fit:
     return fit
 
 
-def screen(problem: Problem) -> Screening | None:
+def screen(problem: FitProblem) -> Screening | None:
     """The test for hidden mass; None where the measurements do not determine the total."""
     try:
         total, spread = float(estimates(problem, TOTAL)[0]), variance(problem, TOTAL)
@@ -100,7 +100,7 @@ def screen(problem: Problem) -> Screening | None:
     return Screening(z, trust, max(total - moved, 0.0), low)
 
 
-def is_detail(problem: Problem, place: int) -> bool:
+def is_detail(problem: FitProblem, place: int) -> bool:
     """Whether no other measured marginal is finer than this measurement."""
     group = problem.measured[place].group
     if not isinstance(group, Marginal):
@@ -118,7 +118,7 @@ def onto_simplex(values: Floats, total: float) -> Floats:
     return np.asarray(np.maximum(values - excess[np.flatnonzero(descending > excess)[-1]], 0))
 
 
-def _drawn(item: Measured, low: Mask, seen: Screening, trust: float) -> Floats:
+def _drawn(item: MeasuredGroup, low: Mask, seen: Screening, trust: float) -> Floats:
     """The answers, with the low ones drawn to what the rest leaves of the total, as far as there is trust in it."""
     if not low.any():
         return item.answers
@@ -128,7 +128,7 @@ def _drawn(item: Measured, low: Mask, seen: Screening, trust: float) -> Floats:
     return drawn
 
 
-def _weights(problem: Problem, place: int, target: Floats, first: Fit, fit: Fit) -> Floats:
+def _weights(problem: FitProblem, place: int, target: Floats, first: Fit, fit: Fit) -> Floats:
     item = problem.measured[place]
     detail = is_detail(problem, place)
     weights = np.ones(len(target))
@@ -142,7 +142,7 @@ def _weights(problem: Problem, place: int, target: Floats, first: Fit, fit: Fit)
     return weights
 
 
-def _restricted_total(problem: Problem, visible: Floats) -> tuple[float, float]:
+def _restricted_total(problem: FitProblem, visible: Floats) -> tuple[float, float]:
     """The least-squares total of tables that live on the visible cells alone, and its variance.
 
     One system gives both: with v the solution of (normal matrix) v = (ones), they are vᵀ(right-hand side) and vᵀ(ones).

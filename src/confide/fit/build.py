@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.group import Group, Marginal
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 from confide.fit.program import Program
 from confide.fit.rows import Rows
 
@@ -25,7 +25,7 @@ class Term:
     high: Floats | None = None
 
 
-def measured_terms(problem: Problem) -> list[Term]:
+def measured_terms(problem: FitProblem) -> list[Term]:
     """Every measurement, weighted by the inverse of its variance."""
     return [Term(item.group, item.answers, 1 / item.variance) for item in problem.measured]
 
@@ -35,12 +35,12 @@ def fixed(group: Group, values: Floats) -> Term:
     return Term(group, values, 0.0, values, values)
 
 
-def counts_cells(domain: Domain, group: Group) -> bool:
+def counts_cells(domain: CellDomain, group: Group) -> bool:
     """Whether the queries of a group are the cells themselves."""
     return isinstance(group, Marginal) and len(group.attributes) == len(domain.attributes)
 
 
-def build(problem: Problem, terms: Sequence[Term], *, nonnegative: bool = True) -> Program:
+def build(problem: FitProblem, terms: Sequence[Term], *, nonnegative: bool = True) -> Program:
     """The program of some terms and of everything public. Terms on single cells become pulls and bounds of cells."""
     domain = problem.domain
     cells = domain.cells

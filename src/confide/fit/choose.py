@@ -10,7 +10,7 @@ from confide.fit.group import TOTAL, Group
 from confide.fit.maxfit import maxfit
 from confide.fit.nnls import nnls
 from confide.fit.ols import ols
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 from confide.fit.reweighted import reweighted
 from confide.fit.sequential import Priority, pinned, sequential
 
@@ -18,7 +18,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 
 def fit(
-    problem: Problem,
+    problem: FitProblem,
     method: Method | Literal["auto"] = "auto",
     *,
     priority: Priority | None = None,

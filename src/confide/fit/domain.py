@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class CellDomain:
     """Every combination of the values of some attributes is a cell; cells are counted with the last attribute
     fastest.
     """

@@ -15,9 +15,9 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.group import Group, Marginal
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 
 Axes = tuple[int, ...]  # of the domain, ascending
 
@@ -26,7 +26,7 @@ Axes = tuple[int, ...]  # of the domain, ascending
 class Effects:
     """The parts of a table or of a query: for each set of axes an array with one axis for each of them."""
 
-    domain: Domain
+    domain: CellDomain
     parts: dict[Axes, Floats]
 
     def cells(self) -> Floats:
@@ -56,7 +56,7 @@ class Effects:
         return total.transpose([kept.index(axis) for axis in axes]).ravel()
 
 
-def precisions(problem: Problem) -> dict[Axes, float] | None:
+def precisions(problem: FitProblem) -> dict[Axes, float] | None:
     """λ(S) for every measured set S, or None where there is no closed form: other queries, zeros or public totals."""
     groups = [item.group for item in problem.measured]
     if problem.public.zeros is not None or problem.public.totals or not all(isinstance(g, Marginal) for g in groups):
@@ -69,7 +69,7 @@ def precisions(problem: Problem) -> dict[Axes, float] | None:
     return found
 
 
-def fitted(problem: Problem, precision: dict[Axes, float]) -> Effects:
+def fitted(problem: FitProblem, precision: dict[Axes, float]) -> Effects:
     """The least-squares table of least norm."""
     parts = {
         axes: np.zeros([problem.domain.sizes[axis] for axis in axes])
@@ -81,12 +81,12 @@ def fitted(problem: Problem, precision: dict[Axes, float]) -> Effects:
     return Effects(problem.domain, parts)
 
 
-def split_marginal(domain: Domain, marginal: Marginal, values: Floats) -> dict[Axes, Floats]:
+def split_marginal(domain: CellDomain, marginal: Marginal, values: Floats) -> dict[Axes, Floats]:
     """The parts of the query that weighs the cells of a marginal by some values, as a table of weights."""
     return dict(_split(domain, marginal, values))
 
 
-def split_cells(domain: Domain, weights: Floats, wanted: set[Axes]) -> dict[Axes, Floats]:
+def split_cells(domain: CellDomain, weights: Floats, wanted: set[Axes]) -> dict[Axes, Floats]:
     """The wanted parts of a query given as a weight for each cell."""
     table = weights.reshape(domain.sizes)
     parts = {}
@@ -96,26 +96,26 @@ def split_cells(domain: Domain, weights: Floats, wanted: set[Axes]) -> dict[Axes
     return parts
 
 
-def norm(domain: Domain, axes: Axes, part: Floats) -> float:
+def norm(domain: CellDomain, axes: Axes, part: Floats) -> float:
     """The squared norm of a part as a table over all cells."""
     return float((part * part).sum()) * below(domain, axes)
 
 
-def below(domain: Domain, axes: Axes) -> float:
+def below(domain: CellDomain, axes: Axes) -> float:
     """How many cells an answer of the marginal over these axes counts."""
     return float(math.prod(size for axis, size in enumerate(domain.sizes) if axis not in axes))
 
 
-def sorted_axes(domain: Domain, marginal: Marginal) -> Axes:
+def sorted_axes(domain: CellDomain, marginal: Marginal) -> Axes:
     return tuple(sorted(domain.axes(marginal.attributes)))
 
 
-def _sorted_axes(domain: Domain, group: Group) -> Axes:
+def _sorted_axes(domain: CellDomain, group: Group) -> Axes:
     assert isinstance(group, Marginal)
     return sorted_axes(domain, group)
 
 
-def _split(domain: Domain, group: Group, values: Floats) -> Iterator[tuple[Axes, Floats]]:
+def _split(domain: CellDomain, group: Group, values: Floats) -> Iterator[tuple[Axes, Floats]]:
     axes = _sorted_axes(domain, group)
     assert isinstance(group, Marginal)
     array = group.laid_out(domain, values).reshape([domain.sizes[axis] for axis in axes])
@@ -130,7 +130,7 @@ def _centred(array: Floats) -> Floats:
     return array
 
 
-def _aligned(part: Floats, axes: Axes, within: Axes, domain: Domain) -> Floats:
+def _aligned(part: Floats, axes: Axes, within: Axes, domain: CellDomain) -> Floats:
     return part.reshape([domain.sizes[axis] if axis in axes else 1 for axis in within])
 
 

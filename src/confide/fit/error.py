@@ -16,8 +16,8 @@ from confide.errors import ParameterError
 from confide.fit import effects
 from confide.fit.conjugate import conjugate_gradients
 from confide.fit.domain import Floats, Mask
-from confide.fit.group import Group, Marginal, Sparse, Subtotal
-from confide.fit.problem import Problem
+from confide.fit.group import Group, Marginal, SparseGroup, Subtotal
+from confide.fit.problem import FitProblem
 from confide.fit.tail import half_width
 from confide.mechanism.interval.interval import Interval
 from confide.mechanism.noise.law import Confidence
@@ -28,7 +28,7 @@ INSIDE: Final = 1e-8  # a query is in the span if it is this close to it, relati
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class LinearEstimate:
     """The least-squares answer of one query, its variance (an upper bound), and an interval for the true answer."""
 
     value: float
@@ -43,12 +43,12 @@ class Combination:
     coefficients: tuple[Floats, ...]
     known: float
 
-    def value(self, problem: Problem) -> float:
+    def value(self, problem: FitProblem) -> float:
         pairs = zip(self.coefficients, problem.measured, strict=True)
         return self.known + sum(float(each @ item.answers) for each, item in pairs)
 
 
-def error(problem: Problem, query: Group, confidence: Confidence = 0.95) -> Estimate:
+def error(problem: FitProblem, query: Group, confidence: Confidence = 0.95) -> LinearEstimate:
     """The estimate of one query; refuses a query that the measurements do not determine.
 
     Only counts are asked for, so where the query has no negative weight the interval is cut at zero.
@@ -64,10 +64,10 @@ def error(problem: Problem, query: Group, confidence: Confidence = 0.95) -> Esti
     low, high = value - width, value + width
     if not (query.spread(problem.domain, np.ones(1)) < 0).any():
         low, high = max(low, 0.0), max(high, 0.0)
-    return Estimate(value, variance(problem, query), Interval(low, high, float(confidence), "always"))
+    return LinearEstimate(value, variance(problem, query), Interval(low, high, float(confidence), "always"))
 
 
-def estimates(problem: Problem, group: Group) -> Floats:
+def estimates(problem: FitProblem, group: Group) -> Floats:
     """The least-squares answers of all queries of a group, without their intervals."""
     precision = effects.precisions(problem)
     if precision is not None and isinstance(group, Marginal):
@@ -77,14 +77,14 @@ def estimates(problem: Problem, group: Group) -> Floats:
     return np.array([combination.value(problem) for combination in combinations(problem, group)])
 
 
-def variance(problem: Problem, query: Group) -> float:
+def variance(problem: FitProblem, query: Group) -> float:
     """The variance of the estimate of one query."""
     (combination,) = combinations(problem, query)
     pairs = zip(combination.coefficients, problem.measured, strict=True)
     return sum(float(each @ each) * item.variance for each, item in pairs)
 
 
-def combinations(problem: Problem, group: Group) -> list[Combination]:
+def combinations(problem: FitProblem, group: Group) -> list[Combination]:
     """How each query of a group is best estimated."""
     domain = problem.domain
     precision = effects.precisions(problem)
@@ -99,10 +99,10 @@ def combinations(problem: Problem, group: Group) -> list[Combination]:
 
 
 def _single(rows: sparse.csr_array) -> list[Group]:
-    return [Sparse(sparse.csr_array(rows[[place], :])) for place in range(rows.shape[0])]
+    return [SparseGroup(sparse.csr_array(rows[[place], :])) for place in range(rows.shape[0])]
 
 
-def _closed(problem: Problem, query: Group, precision: dict[effects.Axes, float]) -> tuple[Floats, ...]:
+def _closed(problem: FitProblem, query: Group, precision: dict[effects.Axes, float]) -> tuple[Floats, ...]:
     domain = problem.domain
     if isinstance(query, Subtotal) and isinstance(query.group, Marginal):
         parts = effects.split_marginal(domain, query.group, query.members.astype(np.float64))
@@ -122,7 +122,7 @@ def _closed(problem: Problem, query: Group, precision: dict[effects.Axes, float]
     return tuple(solved.answer(item.group) / item.variance for item in problem.measured)
 
 
-def _factored(problem: Problem, weights: Floats, free: Mask) -> list[Combination]:
+def _factored(problem: FitProblem, weights: Floats, free: Mask) -> list[Combination]:
     """By one dense system for all columns of weights: the normal equations, bordered by the public totals."""
     domain = problem.domain
     keep = np.flatnonzero(free)
@@ -148,7 +148,7 @@ def _factored(problem: Problem, weights: Floats, free: Mask) -> list[Combination
     return found
 
 
-def _iterated(problem: Problem, weights: Floats, free: Floats) -> tuple[Floats, ...]:
+def _iterated(problem: FitProblem, weights: Floats, free: Floats) -> tuple[Floats, ...]:
     """By conjugate gradients. Public totals are left out: with them the interval could only be shorter."""
     domain = problem.domain
 

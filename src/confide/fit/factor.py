@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from scipy.linalg import lapack
 
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.group import Marginal, Subtotal
 from confide.fit.rows import Rows
 
@@ -68,7 +68,7 @@ def normal_matrix(rows: Rows, weights: Floats) -> Floats:
 
 
 def _fill(
-    domain: Domain, weights: Floats, first: tuple[Marginal, slice], second: tuple[Marginal, slice], matrix: Floats
+    domain: CellDomain, weights: Floats, first: tuple[Marginal, slice], second: tuple[Marginal, slice], matrix: Floats
 ) -> None:
     """One block and its mirror image: the marginal of the weights over the attributes of both."""
     one, two = (domain.axes(group.attributes) for group, _ in (first, second))

@@ -9,10 +9,10 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.fit import effects
 from confide.fit.build import Term, build
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.group import Group, Marginal
 from confide.fit.newton import MOST_STEPS
-from confide.fit.problem import Problem, Public
+from confide.fit.problem import FitProblem, Public
 from confide.fit.program import Certificate
 from confide.fit.proximal import minimise
 
@@ -28,7 +28,7 @@ class Fit:
     """A weighted table: how much of each combination of values there is. Only `ols` may be negative somewhere."""
 
     method: Method
-    domain: Domain
+    domain: CellDomain
     cells: Floats
     certificate: Certificate
     multipliers: Floats
@@ -43,7 +43,7 @@ class Fit:
 
 
 def solve(
-    problem: Problem,
+    problem: FitProblem,
     terms: Sequence[Term],
     method: Method,
     start: Fit | None = None,
@@ -65,7 +65,7 @@ def solve(
     return Fit(method, problem.domain, solved, certificate, multipliers)
 
 
-def middle(problem: Problem) -> Floats:
+def middle(problem: FitProblem) -> Floats:
     """Where to begin among tables that fit equally well: attributes independent, as far as their marginals are
     measured.
     """
@@ -87,7 +87,7 @@ def middle(problem: Problem) -> Floats:
     return table.ravel()
 
 
-def require_consistent(problem: Problem) -> None:
+def require_consistent(problem: FitProblem) -> None:
     """Refuses public totals that no table without negative cells can have."""
     if not problem.public.totals:
         return

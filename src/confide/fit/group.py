@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit.domain import Domain, Floats, Mask
+from confide.fit.domain import CellDomain, Floats, Mask
 
 
 def _require_names(attributes: object) -> None:
@@ -24,25 +24,25 @@ class Group(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def count(self, domain: Domain) -> int:
+    def count(self, domain: CellDomain) -> int:
         """How many queries these are; refuses a group that does not fit the domain."""
 
-    def answer(self, domain: Domain, cells: Floats) -> Floats:
+    def answer(self, domain: CellDomain, cells: Floats) -> Floats:
         """The answers on a table given as flat cells."""
 
-    def spread(self, domain: Domain, values: Floats) -> Floats:
+    def spread(self, domain: CellDomain, values: Floats) -> Floats:
         """One number for each cell: the sum of the values of the queries that count it, times how often they do."""
 
-    def squares(self, domain: Domain, cells: Floats) -> Floats:
+    def squares(self, domain: CellDomain, cells: Floats) -> Floats:
         """Like `answer`, with every coefficient squared."""
 
-    def disjoint(self, domain: Domain) -> bool:
+    def disjoint(self, domain: CellDomain) -> bool:
         """Whether each cell is counted by one query at most, and once."""
 
-    def complete(self, domain: Domain) -> bool:
+    def complete(self, domain: CellDomain) -> bool:
         """Whether the queries count each cell once in all: then they add up to the total."""
 
-    def matrix(self, domain: Domain) -> sparse.csr_array:
+    def matrix(self, domain: CellDomain) -> sparse.csr_array:
         """The queries as rows, for domains that are small."""
 
 
@@ -55,10 +55,10 @@ class Marginal:
     def __post_init__(self) -> None:
         _require_names(self.attributes)
 
-    def count(self, domain: Domain) -> int:
+    def count(self, domain: CellDomain) -> int:
         return domain.size(self.attributes)
 
-    def answer(self, domain: Domain, cells: Floats) -> Floats:
+    def answer(self, domain: CellDomain, cells: Floats) -> Floats:
         axes = domain.axes(self.attributes)
         dropped = tuple(axis for axis in range(len(domain.sizes)) if axis not in axes)
         sums = cells.reshape(domain.sizes).sum(axis=dropped) if dropped else cells.reshape(domain.sizes)
@@ -66,67 +66,67 @@ class Marginal:
         flat: Floats = np.asarray(sums).transpose([kept.index(axis) for axis in axes]).ravel()
         return flat
 
-    def spread(self, domain: Domain, values: Floats) -> Floats:
+    def spread(self, domain: CellDomain, values: Floats) -> Floats:
         spread = np.empty(domain.sizes)
         spread[...] = self.laid_out(domain, values)
         return spread.ravel()
 
-    def laid_out(self, domain: Domain, values: Floats) -> Floats:
+    def laid_out(self, domain: CellDomain, values: Floats) -> Floats:
         """The answers as an array with one axis for each attribute of the domain, of length 1 if it is summed out."""
         axes = domain.axes(self.attributes)
         shaped = values.reshape([domain.sizes[axis] for axis in axes])
         ordered = shaped.transpose([axes.index(axis) for axis in sorted(axes)])
         return ordered.reshape([size if axis in axes else 1 for axis, size in enumerate(domain.sizes)])
 
-    def squares(self, domain: Domain, cells: Floats) -> Floats:
+    def squares(self, domain: CellDomain, cells: Floats) -> Floats:
         return self.answer(domain, cells)
 
-    def disjoint(self, domain: Domain) -> bool:
+    def disjoint(self, domain: CellDomain) -> bool:
         domain.axes(self.attributes)
         return True
 
-    def complete(self, domain: Domain) -> bool:
+    def complete(self, domain: CellDomain) -> bool:
         domain.axes(self.attributes)
         return True
 
-    def matrix(self, domain: Domain) -> sparse.csr_array:
+    def matrix(self, domain: CellDomain) -> sparse.csr_array:
         labels = self.spread(domain, np.arange(self.count(domain), dtype=np.float64)).astype(np.int64)
         shape = (self.count(domain), domain.cells)
         return sparse.csr_array((np.ones(domain.cells), (labels, np.arange(domain.cells))), shape=shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sparse:
+class SparseGroup:
     """Any queries at all: a sparse matrix with a row for each query and a column for each cell."""
 
     rows: sparse.csr_array
 
-    def count(self, domain: Domain) -> int:
+    def count(self, domain: CellDomain) -> int:
         count, width = self.rows.shape
         if width != domain.cells:
             raise ParameterError(f"queries over {width:,} cells do not fit a table of {domain.cells:,} cells")
         return int(count)
 
-    def answer(self, domain: Domain, cells: Floats) -> Floats:
+    def answer(self, domain: CellDomain, cells: Floats) -> Floats:
         self.count(domain)
         return np.asarray(self.rows @ cells, dtype=np.float64)
 
-    def spread(self, domain: Domain, values: Floats) -> Floats:
+    def spread(self, domain: CellDomain, values: Floats) -> Floats:
         self.count(domain)
         return np.asarray(self.rows.T @ values, dtype=np.float64)
 
-    def squares(self, domain: Domain, cells: Floats) -> Floats:
+    def squares(self, domain: CellDomain, cells: Floats) -> Floats:
         return np.asarray(self.rows.power(2) @ cells, dtype=np.float64)
 
-    def disjoint(self, domain: Domain) -> bool:
+    def disjoint(self, domain: CellDomain) -> bool:
         self.count(domain)
         once = np.bincount(self.rows.indices, minlength=domain.cells) <= 1
         return bool(once.all() and (self.rows.data == 1).all())
 
-    def complete(self, domain: Domain) -> bool:
+    def complete(self, domain: CellDomain) -> bool:
         return self.disjoint(domain) and self.rows.nnz == domain.cells
 
-    def matrix(self, domain: Domain) -> sparse.csr_array:
+    def matrix(self, domain: CellDomain) -> sparse.csr_array:
         self.count(domain)
         return self.rows
 
@@ -138,27 +138,27 @@ class Subtotal:
     group: Group
     members: Mask
 
-    def count(self, domain: Domain) -> int:
+    def count(self, domain: CellDomain) -> int:
         if len(self.members) != self.group.count(domain):
             raise ParameterError(f"{len(self.members):,} members do not fit {self.group.count(domain):,} queries")
         return 1
 
-    def answer(self, domain: Domain, cells: Floats) -> Floats:
+    def answer(self, domain: CellDomain, cells: Floats) -> Floats:
         return np.array([self.group.answer(domain, cells)[self.members].sum()])
 
-    def spread(self, domain: Domain, values: Floats) -> Floats:
+    def spread(self, domain: CellDomain, values: Floats) -> Floats:
         return self.group.spread(domain, np.where(self.members, values[0], 0.0))
 
-    def squares(self, domain: Domain, cells: Floats) -> Floats:
+    def squares(self, domain: CellDomain, cells: Floats) -> Floats:
         return np.array([(self.group.spread(domain, self.members.astype(np.float64)) ** 2) @ cells])
 
-    def disjoint(self, domain: Domain) -> bool:
+    def disjoint(self, domain: CellDomain) -> bool:
         return self.count(domain) == 1 and self.group.disjoint(domain)
 
-    def complete(self, domain: Domain) -> bool:
+    def complete(self, domain: CellDomain) -> bool:
         return self.count(domain) == 1 and bool(self.members.all()) and self.group.complete(domain)
 
-    def matrix(self, domain: Domain) -> sparse.csr_array:
+    def matrix(self, domain: CellDomain) -> sparse.csr_array:
         self.count(domain)
         row = self.spread(domain, np.ones(1))
         return sparse.csr_array(row[None, :])

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.fitted import Fit, require_consistent, solve
 from confide.fit.group import Group
 from confide.fit.linear import linear_program
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 from confide.fit.reach import smallest_reach, within
 
 MOST_ENTRIES: Final = 500_000
@@ -20,7 +20,7 @@ hundred.
 """
 
 
-def maxfit(problem: Problem, start: Fit | None = None) -> Fit:
+def maxfit(problem: FitProblem, start: Fit | None = None) -> Fit:
     """Max fitting (the paper's second baseline): first the least possible largest |answer − noisy answer| / deviation,
     then least squares among the non-negative tables that attain it.
     """
@@ -33,7 +33,7 @@ def maxfit(problem: Problem, start: Fit | None = None) -> Fit:
     return solve(problem, within(problem, reach), "maxfit", start)
 
 
-def _least_reach(problem: Problem, groups: tuple[Group, ...]) -> float:
+def _least_reach(problem: FitProblem, groups: tuple[Group, ...]) -> float:
     """By a linear program. The result is what its table attains, not what the solver says, so it can be attained."""
     domain, cells = problem.domain, problem.domain.cells
     answers = np.concatenate([item.answers for item in problem.measured])
@@ -62,7 +62,7 @@ def _least_reach(problem: Problem, groups: tuple[Group, ...]) -> float:
 
 
 @lru_cache(maxsize=16)
-def _two_sided(domain: Domain, groups: tuple[Group, ...], deviations: tuple[float, ...]) -> sparse.csc_array:
+def _two_sided(domain: CellDomain, groups: tuple[Group, ...], deviations: tuple[float, ...]) -> sparse.csc_array:
     """Rows [q, −σ] and [−q, −σ] for every query q: both at most the noisy answer and its negative."""
     rows = sparse.vstack([group.matrix(domain) for group in groups])
     column: Floats = np.concatenate(

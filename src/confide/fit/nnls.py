@@ -2,10 +2,10 @@
 
 from confide.fit.build import measured_terms
 from confide.fit.fitted import Fit, require_consistent, solve
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 
 
-def nnls(problem: Problem, start: Fit | None = None) -> Fit:
+def nnls(problem: FitProblem, start: Fit | None = None) -> Fit:
     """The non-negative table that minimises Σ (answer − noisy answer)² / variance (the paper's first baseline).
 
     Sums of many small counts come out too large: each count below zero is lifted, and nothing gives way above.

@@ -9,7 +9,7 @@ from confide.fit import effects
 from confide.fit.build import build, measured_terms
 from confide.fit.fitted import Fit, require_consistent
 from confide.fit.newton import newton
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 from confide.fit.program import Certificate, Program
 from confide.fit.proximal import TOLERANCE, curvature
 
@@ -23,7 +23,7 @@ NEAR: Final = 1e-8  # of the largest answer: how far answers and cells may be ap
 SMALL_GAIN: Final = 1e-13  # of the objective, in a round
 
 
-def ols(problem: Problem) -> Fit:
+def ols(problem: FitProblem) -> Fit:
     """The table that minimises Σ (answer − noisy answer)² / variance, negative cells allowed; of many, the least one.
 
     Of marginals alone it is known in closed form. Each answer of the measured span is unbiased and has the least

@@ -46,7 +46,7 @@ ORDERS: Final = 1 + np.logspace(-3, 3, 91)  # Rényi orders α; every one gives 
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PriceBudget:
     """A privacy loss as floats: pure, approximate or concentrated."""
 
     epsilon: float | None = None
@@ -72,7 +72,7 @@ class Price:
     """
 
     d: int
-    budget: Budget
+    budget: PriceBudget
     points: Floats
     least: Floats
     stated: Floats
@@ -125,17 +125,17 @@ def price(
     return Price(d, budget, points, least, stated, _guarantees(d, budget, share))
 
 
-def _budget(epsilon: float | None, rho: float | None, delta: float | None) -> Budget:
+def _budget(epsilon: float | None, rho: float | None, delta: float | None) -> PriceBudget:
     if (epsilon is None) == (rho is None):
         raise ParameterError("give one of epsilon and rho")
     if rho is not None:
         if delta is not None:
             raise ParameterError("a delta goes with epsilon, not with rho")
-        return Budget(rho=_positive("rho", rho))
+        return PriceBudget(rho=_positive("rho", rho))
     assert epsilon is not None
     if delta is not None and not 0 < delta < 1:
         raise ParameterError(f"delta must lie strictly between 0 and 1; got {delta!r}")
-    return Budget(epsilon=_positive("epsilon", epsilon), delta=delta)
+    return PriceBudget(epsilon=_positive("epsilon", epsilon), delta=delta)
 
 
 def _positive(name: str, value: float) -> float:
@@ -151,7 +151,7 @@ def _error(name: str, value: float) -> float:
     return float(value)
 
 
-def _steps(budget: Budget, point: float) -> Floats:
+def _steps(budget: PriceBudget, point: float) -> Floats:
     """Whole t worth trying: the best real one is near C plus a unit of noise, and the bounds fall off slowly around
     it.
     """
@@ -162,7 +162,7 @@ def _steps(budget: Budget, point: float) -> Floats:
     return np.unique(np.concatenate([near, far]))
 
 
-def _least_sum(d: int, budget: Budget, point: float) -> float:
+def _least_sum(d: int, budget: PriceBudget, point: float) -> float:
     """The largest of all the lower bounds of D, in logarithms; 0 where there is none."""
     steps = _steps(budget, point)
     share = point / steps  # below 1
@@ -193,7 +193,7 @@ def _log_max(factor: Floats, logarithm: Floats) -> float:
     return float((np.log(factor[good]) + logarithm[good]).max()) if good.any() else -math.inf
 
 
-def _stated_sum(d: int, budget: Budget, point: float) -> float:
+def _stated_sum(d: int, budget: PriceBudget, point: float) -> float:
     """Theorem 3 solved for D. Its data sets hold 2C + k records, so k is such that this is whole (see the errata)."""
     if budget.epsilon is None:
         return 0.0
@@ -208,7 +208,7 @@ def _stated_sum(d: int, budget: Budget, point: float) -> float:
     return max(float(bounds.max()), 0.0)
 
 
-def _guarantees(d: int, budget: Budget, share: float) -> tuple[Guarantee, ...]:
+def _guarantees(d: int, budget: PriceBudget, share: float) -> tuple[Guarantee, ...]:
     total, part, whole = _laws(budget, share), _laws(budget, 1 - share), _laws(budget, 1.0)
     sum_error, part_error = math.sqrt(total.variance), math.sqrt(part.variance)
     whole_error, lift = math.sqrt(whole.variance), _mean_above_zero(whole)
@@ -244,7 +244,7 @@ def _guarantees(d: int, budget: Budget, share: float) -> tuple[Guarantee, ...]:
     )
 
 
-def _laws(budget: Budget, share: float) -> DiscreteLaplace | DiscreteGaussian:
+def _laws(budget: PriceBudget, share: float) -> DiscreteLaplace | DiscreteGaussian:
     """The noise of one count at a share of the budget. An (ε, δ) budget is spent as the ρ that it allows."""
     if budget.epsilon is not None and budget.delta is None:
         return DiscreteLaplace(1 / (Fraction(budget.epsilon) * Fraction(share)))

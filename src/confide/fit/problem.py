@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.domain import Domain, Floats, Mask
+from confide.fit.domain import CellDomain, Floats, Mask
 from confide.fit.group import Group
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
@@ -18,7 +18,7 @@ SMALLEST_VARIANCE: Final = 1e-9  # weights of answers next to exact ones would o
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredGroup:
     """A group of queries, their noisy answers, and the law of the noise on each of them."""
 
     group: Group
@@ -40,11 +40,11 @@ class Public:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class FitProblem:
     """Measurements over one domain. Built wrong, it refuses; built, every method succeeds on it."""
 
-    domain: Domain
-    measured: tuple[Measured, ...]
+    domain: CellDomain
+    measured: tuple[MeasuredGroup, ...]
     public: Public = Public()
 
     def __post_init__(self) -> None:
@@ -55,14 +55,14 @@ class Problem:
             answers = _flat(item.answers, item.group.count(self.domain), f"measurement {place}")
             if not isinstance(item.law, DiscreteLaplace | DiscreteGaussian):
                 raise ParameterError(f"measurement {place} must have Laplace or Gaussian noise; got {item.law!r}")
-            flat.append(Measured(item.group, answers, item.law))
+            flat.append(MeasuredGroup(item.group, answers, item.law))
         object.__setattr__(self, "measured", tuple(flat))
         object.__setattr__(self, "public", _checked(self.domain, self.public))
 
-    def again(self, answers: Sequence[Floats]) -> "Problem":
+    def again(self, answers: Sequence[Floats]) -> "FitProblem":
         """The same queries with other answers."""
         pairs = zip(self.measured, answers, strict=True)
-        return replace(self, measured=tuple(Measured(item.group, new, item.law) for item, new in pairs))
+        return replace(self, measured=tuple(MeasuredGroup(item.group, new, item.law) for item, new in pairs))
 
 
 def _flat(values: Floats, count: int, name: str) -> Floats:
@@ -74,7 +74,7 @@ def _flat(values: Floats, count: int, name: str) -> Floats:
     return flat
 
 
-def _checked(domain: Domain, public: Public) -> Public:
+def _checked(domain: CellDomain, public: Public) -> Public:
     zeros = public.zeros
     if zeros is not None:
         zeros = np.asarray(zeros, dtype=bool).ravel()

@@ -7,14 +7,14 @@ import numpy as np
 
 from confide.fit.build import Term, measured_terms
 from confide.fit.fitted import Fit, solve
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 
 PRECISION: Final = 0.01
 MOST_TRIALS: Final = 8
 STEPS: Final = 60  # of Newton's method; a trial that needs more counts as out of reach
 
 
-def smallest_reach(problem: Problem, start: Fit | None = None) -> tuple[float, Fit]:
+def smallest_reach(problem: FitProblem, start: Fit | None = None) -> tuple[float, Fit]:
     """A reach that some table attains, close to the least one, and the fit with that table.
 
     By bisection between what no table can do better than (no count is negative, so a negative answer is missed by
@@ -38,7 +38,7 @@ def smallest_reach(problem: Problem, start: Fit | None = None) -> tuple[float, F
     return high, best
 
 
-def attained(problem: Problem, fit: Fit) -> float:
+def attained(problem: FitProblem, fit: Fit) -> float:
     """The largest |answer − noisy answer| / deviation of a table."""
     return max(
         float(np.abs(fit.answer(item.group) - item.answers).max() / math.sqrt(item.variance))
@@ -46,7 +46,7 @@ def attained(problem: Problem, fit: Fit) -> float:
     )
 
 
-def within(problem: Problem, reach: float) -> list[Term]:
+def within(problem: FitProblem, reach: float) -> list[Term]:
     """Least-squares terms whose residuals are also bounded by `reach` standard deviations."""
     bounded = []
     for term, item in zip(measured_terms(problem), problem.measured, strict=True):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.fitted import Fit
 from confide.fit.group import TOTAL, Group, Marginal
 from confide.fit.linear import linear_program
@@ -31,12 +31,12 @@ MOST_RECORDS: Final = 200_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rounded:
+class RoundedFit:
     """Whole counts for all cells. `kept[i]` says whether every total of the i-th group is the fitted one, rounded up or
     down; `misses[i]` is how far the worst of them is from it.
     """
 
-    domain: Domain
+    domain: CellDomain
     counts: Integers
     kept: tuple[bool, ...]
     misses: tuple[float, ...]
@@ -51,7 +51,7 @@ class Rounded:
         return np.repeat(places, self.counts[filled], axis=0).astype(np.int64)
 
 
-def round_controlled(fit: Fit, keep: Sequence[Group] = (TOTAL,)) -> Rounded:
+def round_controlled(fit: Fit, keep: Sequence[Group] = (TOTAL,)) -> RoundedFit:
     """Whole counts near a fitted table that keep the totals of some groups, the first of them before the later."""
     if (fit.cells < -WHOLE).any():
         raise ParameterError(f"a table fitted by {fit.method} may have negative counts, of which there are no records")
@@ -71,10 +71,10 @@ def round_controlled(fit: Fit, keep: Sequence[Group] = (TOTAL,)) -> Rounded:
     else:
         labels = [_labels(fit.domain, group) for group in keep]
     misses = tuple(_miss(cells, counts, label) for label in labels)
-    return Rounded(fit.domain, counts, tuple(miss < 1 - WHOLE / 2 for miss in misses), misses)
+    return RoundedFit(fit.domain, counts, tuple(miss < 1 - WHOLE / 2 for miss in misses), misses)
 
 
-def _chain(domain: Domain, keep: Sequence[Group]) -> tuple[list[Integers], list[Group]]:
+def _chain(domain: CellDomain, keep: Sequence[Group]) -> tuple[list[Integers], list[Group]]:
     """Labels of the groups that nest, coarse to fine, beginning with the total; and the groups that cross one of
     them.
     """
@@ -91,7 +91,7 @@ def _chain(domain: Domain, keep: Sequence[Group]) -> tuple[list[Integers], list[
     return chain, crossing
 
 
-def _labels(domain: Domain, group: Group) -> Integers:
+def _labels(domain: CellDomain, group: Group) -> Integers:
     """For each cell the number of the query that counts it, and one number more for cells that none counts."""
     count = group.count(domain)
     if isinstance(group, Marginal):

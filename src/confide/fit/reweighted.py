@@ -10,11 +10,11 @@ from confide.fit.build import Term
 from confide.fit.domain import Floats, Mask
 from confide.fit.fitted import Fit, require_consistent, solve
 from confide.fit.group import Subtotal
-from confide.fit.problem import Measured, NoiseLaw, Problem
+from confide.fit.problem import FitProblem, MeasuredGroup, NoiseLaw
 from confide.mechanism.noise.law import DiscreteLaplace
 
 
-def reweighted(problem: Problem, gamma: float = 0.99, start: Fit | None = None) -> Fit:
+def reweighted(problem: FitProblem, gamma: float = 0.99, start: Fit | None = None) -> Fit:
     """ReWeighted fitting (Algorithm 2): non-negative least squares in which low answers are down-weighted.
 
     As published, which differs from the paper's text in two places: the down-weight is at least 1, and it is the
@@ -32,7 +32,7 @@ def reweighted(problem: Problem, gamma: float = 0.99, start: Fit | None = None) 
     return solve(problem, terms, "reweighted", start)
 
 
-def low_answers(item: Measured, gamma: float = 0.99) -> Mask:
+def low_answers(item: MeasuredGroup, gamma: float = 0.99) -> Mask:
     """The answers that noise alone explains: all below the first, ascending, that the noise of as many would not reach.
 
     With the answers in ascending order a(1), a(2), ..., the cutoff is the first a(j) that the largest of j noises
@@ -60,7 +60,7 @@ def median_of_largest(law: NoiseLaw, count: int) -> float:
     return math.sqrt(law.variance) * float(ndtri(level))
 
 
-def _reweighted(item: Measured, gamma: float) -> list[Term]:
+def _reweighted(item: MeasuredGroup, gamma: float) -> list[Term]:
     low = low_answers(item, gamma)
     count = int(low.sum())
     if count == 0:

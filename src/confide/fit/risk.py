@@ -16,7 +16,7 @@ from confide.fit.adaptive import screen
 from confide.fit.fitted import Fit
 from confide.fit.group import TOTAL, Marginal
 from confide.fit.ols import ols
-from confide.fit.problem import Measured, NoiseLaw, Problem
+from confide.fit.problem import FitProblem, MeasuredGroup, NoiseLaw
 from confide.fit.reweighted import low_answers
 from confide.mechanism.noise.law import DiscreteLaplace
 
@@ -73,7 +73,7 @@ class Report:
     sacrifices: tuple[Sacrifice, ...]
 
 
-def report(problem: Problem, fits: Sequence[Fit] = (), most: int = 20) -> Report:
+def report(problem: FitProblem, fits: Sequence[Fit] = (), most: int = 20) -> Report:
     """What the noisy numbers say about risk, and what the given fits sacrifice."""
     risks: list[Risk] = []
     judged = at_risk = 0
@@ -101,13 +101,13 @@ def _pressure(risk: Risk) -> float:
     return risk.pressure
 
 
-def _contains(coarse: Measured, fine: Measured) -> bool:
+def _contains(coarse: MeasuredGroup, fine: MeasuredGroup) -> bool:
     if not isinstance(coarse.group, Marginal) or not isinstance(fine.group, Marginal):
         return False
     return set(coarse.group.attributes) < set(fine.group.attributes)
 
 
-def _risks(problem: Problem, coarse: Measured, fine: Measured) -> list[Risk]:
+def _risks(problem: FitProblem, coarse: MeasuredGroup, fine: MeasuredGroup) -> list[Risk]:
     """Every answer of a marginal with its parts in a finer one."""
     domain = problem.domain
     over, marginal = fine.group, coarse.group
@@ -138,7 +138,7 @@ def _risks(problem: Problem, coarse: Measured, fine: Measured) -> list[Risk]:
     ]
 
 
-def _sacrifice(problem: Problem, fit: Fit, unbiased: Fit) -> Sacrifice:
+def _sacrifice(problem: FitProblem, fit: Fit, unbiased: Fit) -> Sacrifice:
     domain = problem.domain
     deviation = min(math.sqrt(item.variance) for item in problem.measured)
     total = float((fit.answer(TOTAL) - unbiased.answer(TOTAL))[0]) / deviation

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from confide.fit.domain import Domain, Floats
+from confide.fit.domain import CellDomain, Floats
 from confide.fit.group import Group, Marginal, Subtotal
 
 Integers = NDArray[np.int64]
@@ -22,7 +22,7 @@ MOST_FACTORED: Final = 1_500  # rows: a Cholesky factor of this size takes a ten
 class Rows:
     """The queries of some groups, one after another."""
 
-    domain: Domain
+    domain: CellDomain
     groups: tuple[Group, ...]
 
     @cached_property
@@ -95,14 +95,14 @@ class Rows:
         return np.concatenate([group.squares(self.domain, cells) for group in self.groups])
 
 
-def _dense(domain: Domain, group: Group) -> Floats:
+def _dense(domain: CellDomain, group: Group) -> Floats:
     if isinstance(group, Subtotal):
         return np.asarray(group.members.astype(np.float64) @ _dense(domain, group.group))[None, :]
     return _kept_dense(domain, group)
 
 
 @lru_cache(maxsize=64)
-def _kept_dense(domain: Domain, group: Group) -> Floats:
+def _kept_dense(domain: CellDomain, group: Group) -> Floats:
     matrix: Floats = group.matrix(domain).toarray()
     matrix.flags.writeable = False
     return matrix

@@ -10,13 +10,13 @@ from confide.fit.domain import Floats
 from confide.fit.error import estimates
 from confide.fit.fitted import Fit, Method, require_consistent, solve
 from confide.fit.group import TOTAL, Group, Marginal
-from confide.fit.problem import Problem
+from confide.fit.problem import FitProblem
 
 Priority = Sequence[Sequence[int]]
 """Places of measurements: those fitted first, those fitted next, ..."""
 
 
-def sequential(problem: Problem, priority: Priority | None = None, start: Fit | None = None) -> Fit:
+def sequential(problem: FitProblem, priority: Priority | None = None, start: Fit | None = None) -> Fit:
     """Sequential fitting (Algorithm 1): each stage fits its groups by non-negative least squares and keeps all
     earlier ones.
 
@@ -34,7 +34,7 @@ def sequential(problem: Problem, priority: Priority | None = None, start: Fit | 
     return fit
 
 
-def pinned(problem: Problem, pins: Sequence[Group] = (TOTAL,), start: Fit | None = None) -> Fit:
+def pinned(problem: FitProblem, pins: Sequence[Group] = (TOTAL,), start: Fit | None = None) -> Fit:
     """Non-negative least squares with some totals fixed to their least-squares estimates, the first pins before the
     later.
 
@@ -49,7 +49,7 @@ def pinned(problem: Problem, pins: Sequence[Group] = (TOTAL,), start: Fit | None
 
 
 def pinned_to(
-    problem: Problem, pins: Sequence[Term], terms: Sequence[Term], method: Method, start: Fit | None = None
+    problem: FitProblem, pins: Sequence[Term], terms: Sequence[Term], method: Method, start: Fit | None = None
 ) -> Fit:
     """A fit of terms that keeps given totals, or what is nearest to them of what can be."""
     kept: list[Group] = []
@@ -70,7 +70,7 @@ def pinned_to(
     return _final(problem, [fixed(group, fit.answer(group)) for group in kept], terms, method, start or fit)
 
 
-def coarse_first(problem: Problem) -> list[list[int]]:
+def coarse_first(problem: FitProblem) -> list[list[int]]:
     """Marginals over fewer attributes first, all of as many attributes together; other queries last."""
     levels: dict[int, list[int]] = {}
     last = len(problem.domain.attributes) + 1
@@ -81,7 +81,7 @@ def coarse_first(problem: Problem) -> list[list[int]]:
 
 
 def _stage(
-    problem: Problem,
+    problem: FitProblem,
     terms: Sequence[Term],
     kept: Sequence[Group],
     before: Fit | None,
@@ -95,19 +95,19 @@ def _stage(
     return solve(problem, [*terms, *held], method, cells=before.cells)
 
 
-def _final(problem: Problem, held: Sequence[Term], terms: Sequence[Term], method: Method, start: Fit | None) -> Fit:
+def _final(problem: FitProblem, held: Sequence[Term], terms: Sequence[Term], method: Method, start: Fit | None) -> Fit:
     pinned_groups = [term.group for term in held]
     rest = [term for term in terms if term.group not in pinned_groups]
     return solve(problem, [*rest, *held], method, start)
 
 
-def _even(problem: Problem, total: float) -> Floats:
+def _even(problem: FitProblem, total: float) -> Floats:
     zeros = problem.public.zeros
     free = np.ones(problem.domain.cells) if zeros is None else (~zeros).astype(np.float64)
     return np.asarray(free * (total / max(float(free.sum()), 1.0)))
 
 
-def _partition(problem: Problem, priority: Priority) -> list[list[int]]:
+def _partition(problem: FitProblem, priority: Priority) -> list[list[int]]:
     stages = [list(stage) for stage in priority]
     named = [place for stage in stages for place in stage]
     count = len(problem.measured)

@@ -86,7 +86,7 @@ NOTHING_EXPECTED: Final = Expectation()
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class StatisticForecast:
     """The expected half-width, from public facts. `basis` says what it rests on, or what it would take to know."""
 
     half_width: float
@@ -96,7 +96,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class StatisticEstimate:
     """A released number inside its interval. `whole`: the interval is all that was possible, so nothing was learnt."""
 
     estimate: float
@@ -125,22 +125,24 @@ class StatisticPlan(Protocol):
         """What the data must be like for the interval to hold; empty if nothing is assumed."""
 
     @property
-    def forecast(self) -> Forecast: ...
+    def forecast(self) -> StatisticForecast: ...
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated: ...
+    def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate: ...
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         """The same for several tallies, each with noise of its own."""
 
 
-def inside(estimate: float, low: float, high: float, setting: Setting, assumes: Assumes = "always") -> Estimated:
+def inside(
+    estimate: float, low: float, high: float, setting: Setting, assumes: Assumes = "always"
+) -> StatisticEstimate:
     """The estimate and its interval, cut to the domain; the estimate is moved into the interval."""
     if setting.domain is not None:
         least, most = setting.domain
         low, high = min(max(low, least), most), min(max(high, least), most)
     estimate = min(max(estimate, low), high)
     whole = (low, high) == (setting.domain or (-math.inf, math.inf))
-    return Estimated(estimate, Interval(low, high, setting.confidence, assumes), whole)
+    return StatisticEstimate(estimate, Interval(low, high, setting.confidence, assumes), whole)
 
 
 Plan = TypeVar("Plan", bound=StatisticPlan)

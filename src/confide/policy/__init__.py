@@ -2,7 +2,7 @@
 
 from confide.policy.column import Category, Column, Date, Identifier, Number, Text, Unbounded
 from confide.policy.policy import Policy, load
-from confide.policy.table import Contribution, KeyUnit, RowUnit, Step, Table, Unit
+from confide.policy.table import Contribution, KeyUnit, ReferenceStep, RowUnit, Table, Unit
 
 __all__ = [
     "Category",
@@ -13,8 +13,8 @@ __all__ = [
     "KeyUnit",
     "Number",
     "Policy",
+    "ReferenceStep",
     "RowUnit",
-    "Step",
     "Table",
     "Text",
     "Unbounded",

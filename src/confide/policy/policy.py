@@ -16,7 +16,7 @@ from confide.policy.analyst import cap_faults
 from confide.policy.canonical import canonical_facts, canonical_text
 from confide.policy.spelling import spell_path
 from confide.policy.structure import structure_faults, unit_paths
-from confide.policy.table import SUMMARY_ROWS, KeyUnit, Step, Table, Unit
+from confide.policy.table import SUMMARY_ROWS, KeyUnit, ReferenceStep, Table, Unit
 from confide.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Policy:
     def private_tables(self) -> tuple[Table, ...]:
         return tuple(table for table in self.tables.values() if not table.public)
 
-    def unit_path(self, table: str) -> tuple[Step, ...]:
+    def unit_path(self, table: str) -> tuple[ReferenceStep, ...]:
         """The references that lead from a private table to the key of the unit; none from the unit's own table."""
         if self.tables[table].public:
             raise ValueError(f"the table {table!r} is public: its rows belong to nobody")

@@ -5,7 +5,7 @@ from itertools import islice
 
 from confide.policy.column import Identifier
 from confide.policy.spelling import Path, nearest
-from confide.policy.table import Contribution, KeyUnit, RowUnit, Step, Table, Unit
+from confide.policy.table import Contribution, KeyUnit, ReferenceStep, RowUnit, Table, Unit
 
 StructureFault = tuple[Path, str, str]
 
@@ -44,12 +44,14 @@ def meant_unit(unit: KeyUnit, tables: Iterable[str]) -> KeyUnit | None:
     return None if table is None else KeyUnit(table, unit.column)
 
 
-def unit_paths(unit: KeyUnit, tables: Mapping[str, Table], table: str) -> Iterator[tuple[Step, ...]]:
+def unit_paths(unit: KeyUnit, tables: Mapping[str, Table], table: str) -> Iterator[tuple[ReferenceStep, ...]]:
     """Every chain of references from a table to the key of the unit; references must not run in a circle."""
     return _chains(unit, tables, table, _leading_to(unit, tables))
 
 
-def _chains(unit: KeyUnit, tables: Mapping[str, Table], table: str, leading: Set[str]) -> Iterator[tuple[Step, ...]]:
+def _chains(
+    unit: KeyUnit, tables: Mapping[str, Table], table: str, leading: Set[str]
+) -> Iterator[tuple[ReferenceStep, ...]]:
     if table == unit.table:
         yield ()
         return
@@ -57,7 +59,7 @@ def _chains(unit: KeyUnit, tables: Mapping[str, Table], table: str, leading: Set
         # The last step must land on the key itself; no time goes into tables that lead nowhere.
         if to_table in leading and (to_table != unit.table or to_column == unit.column):
             for rest in _chains(unit, tables, to_table, leading):
-                yield (Step(table, column, to_table, to_column), *rest)
+                yield (ReferenceStep(table, column, to_table, to_column), *rest)
 
 
 def _leading_to(unit: KeyUnit, tables: Mapping[str, Table]) -> Set[str]:

@@ -46,7 +46,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReferenceStep:
     """One reference on the way to the unit: `column` of `table` holds values of `to_column` of `to_table`."""
 
     table: str

@@ -26,7 +26,7 @@ from confide.query.question import (
 from confide.query.relation import From
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
-from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span, Tally
+from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span, Tallied
 from confide.query.tree import Number as RowNumber
 
 _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
@@ -50,7 +50,7 @@ class Aggregates:
         self.mechanism = "auto"
         self._cells: dict[Cell, int] = {}
         self._measures: dict[Measure, int] = {}
-        self._tallies: dict[Tally, int] = {}
+        self._tallies: dict[Tallied, int] = {}
         self._statistics: dict[Statistic, int] = {}
 
     @property
@@ -62,7 +62,7 @@ class Aggregates:
         return tuple(self._measures)
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
+    def tallies(self) -> tuple[Tallied, ...]:
         return tuple(self._tallies)
 
     @property
@@ -128,7 +128,7 @@ class Aggregates:
         if neighbours == "replace-one" and (span.nullable or not self.always or where != Always(True)):
             # A row that is replaced may come or go here: two changes of add-remove.
             rows, neighbours = 2 * rows, "add-remove"
-        tally = self._tallies.setdefault(Tally(subject, where), len(self._tallies))
+        tally = self._tallies.setdefault(Tallied(subject, where), len(self._tallies))
         low, high = (span.low, span.high) if bounded else (None, None)
         statistic = Statistic(kind, tally, q, low, high, span.grain, rows, neighbours, self.mechanism)
         return Estimated(self._statistics.setdefault(statistic, len(self._statistics)))

@@ -16,7 +16,7 @@ from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, check_numbers, key_size
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
-from confide.query.question import KeyColumn, Question, Value, ValueColumn, all_values, statistics_of
+from confide.query.question import Question, ShownKey, ShownValue, Value, all_values, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope
@@ -116,7 +116,7 @@ def _columns(
     aggregates: Aggregates,
     scope: Scope,
     mechanisms: Mapping[str, str] | str,
-) -> tuple[KeyColumn | ValueColumn, ...]:
+) -> tuple[ShownKey | ShownValue, ...]:
     def value(node: exp.Expr, name: str) -> Value:
         aggregates.mechanism = mechanisms if isinstance(mechanisms, str) else mechanisms.get(name, "auto")
         return aggregates.value(node)
@@ -127,9 +127,9 @@ def _columns(
     return columns
 
 
-def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: tuple[KeyColumn | ValueColumn, ...]) -> None:
+def _check_mechanisms(mechanisms: Mapping[str, str] | str, columns: tuple[ShownKey | ShownValue, ...]) -> None:
     """A mechanism that is asked for is used, or the question is refused."""
-    values = {column.name: column.value for column in columns if isinstance(column, ValueColumn)}
+    values = {column.name: column.value for column in columns if isinstance(column, ShownValue)}
     choosing = {name for name, value in values.items() if statistics_of(value)}
     asked = dict.fromkeys(choosing or values, mechanisms) if isinstance(mechanisms, str) else mechanisms
     for name, mechanism in asked.items():

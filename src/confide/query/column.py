@@ -7,25 +7,25 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.grouping import find_key
-from confide.query.question import KeyColumn, Value, ValueColumn, measures_of, statistics_of
+from confide.query.question import ShownKey, ShownValue, Value, measures_of, statistics_of
 from confide.query.scope import Scope
 from confide.query.tree import Key
 
 
 def result_columns(
     select: exp.Select, keys: tuple[Key, ...], scope: Scope, value: Callable[[exp.Expr, str], Value]
-) -> tuple[KeyColumn | ValueColumn, ...]:
+) -> tuple[ShownKey | ShownValue, ...]:
     """Of every item of the SELECT its column; `value` reads an expression of aggregates, given its column's name."""
-    columns: list[KeyColumn | ValueColumn] = []
+    columns: list[ShownKey | ShownValue] = []
     taken: set[str] = set()
     for item in select.expressions:
         node = item.unalias()
         place = find_key(node, keys, scope)
         if place is not None:
-            column: KeyColumn | ValueColumn = KeyColumn(item.alias or keys[place].name, place)
+            column: ShownKey | ShownValue = ShownKey(item.alias or keys[place].name, place)
         else:
             name = item.alias or _default_name(node, taken)
-            column = ValueColumn(name, value(node, name))
+            column = ShownValue(name, value(node, name))
         for name in _output_names(column):
             if name.casefold() in taken:
                 raise QueryError(
@@ -34,14 +34,14 @@ def result_columns(
                 )
         taken |= {name.casefold() for name in _output_names(column)}
         columns.append(column)
-    values = [column.value for column in columns if isinstance(column, ValueColumn)]
+    values = [column.value for column in columns if isinstance(column, ShownValue)]
     if not any(measures_of(value) | statistics_of(value) for value in values):
         raise QueryError("the SELECT has no aggregate; add COUNT(*)")
     return tuple(columns)
 
 
-def _output_names(column: KeyColumn | ValueColumn) -> tuple[str, ...]:
-    if isinstance(column, KeyColumn):
+def _output_names(column: ShownKey | ShownValue) -> tuple[str, ...]:
+    if isinstance(column, ShownKey):
         return (column.name,)
     return column.name, f"{column.name}_low", f"{column.name}_high"
 

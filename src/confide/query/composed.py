@@ -11,7 +11,7 @@ from confide.errors import QueryError
 from confide.query.expression import predicate
 from confide.query.literal import bare, literal_number
 from confide.query.magnitude import held
-from confide.query.question import Arithmetic, Magnitude, Number, Rounded, Value
+from confide.query.question import Arithmetic, FixedNumber, Magnitude, Rounded, Value
 from confide.query.scope import Scope
 from confide.query.tree import Always, Predicate
 
@@ -42,23 +42,27 @@ def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, named: Named | 
         case exp.Paren():
             return value(node.this)
         case exp.Literal():
-            return Number(literal_number(node))
+            return FixedNumber(literal_number(node))
         case exp.Neg():
             inner = value(node.this)
-            return Number(-inner.value) if isinstance(inner, Number) else Arithmetic("-", Number(Fraction(0)), inner)
+            return (
+                FixedNumber(-inner.value)
+                if isinstance(inner, FixedNumber)
+                else Arithmetic("-", FixedNumber(Fraction(0)), inner)
+            )
         case exp.Column() if named is not None and (found := named(node)) is not None:
             return found
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             left, right = value(node.this), value(node.expression)
-            if isinstance(node, exp.Div) and right == Number(Fraction(0)):
+            if isinstance(node, exp.Div) and right == FixedNumber(Fraction(0)):
                 raise QueryError("the query divides by zero")
             operation = _OPERATIONS[type(node)]
-            if isinstance(left, Number) and isinstance(right, Number):
-                return Number(held(_FOLDED[operation](left.value, right.value)))
+            if isinstance(left, FixedNumber) and isinstance(right, FixedNumber):
+                return FixedNumber(held(_FOLDED[operation](left.value, right.value)))
             return Arithmetic(operation, left, right)
         case exp.Abs():
             inner = value(node.this)
-            return Number(abs(inner.value)) if isinstance(inner, Number) else Magnitude(inner)
+            return FixedNumber(abs(inner.value)) if isinstance(inner, FixedNumber) else Magnitude(inner)
         case exp.Round():
             digits = literal_number(node.args["decimals"]) if node.args.get("decimals") else Fraction(0)
             if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:

@@ -21,7 +21,7 @@ from confide.query.join import join_pairs, table_of
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
 from confide.query.quantile import quantile_call
-from confide.query.question import Condition, KeyColumn, Measure, Neighbours, Order, ValueColumn, all_values
+from confide.query.question import Condition, Measure, Neighbours, Order, ShownKey, ShownValue, all_values
 from confide.query.released import Released, aliases_of
 from confide.query.scope import Catalog, Scope, Source
 from confide.query.tree import (
@@ -60,7 +60,7 @@ class Conjunction:
     where: Predicate
     keys: tuple[Key, ...]
     weights: tuple[Weight, ...]
-    columns: tuple[KeyColumn | ValueColumn, ...]
+    columns: tuple[ShownKey | ShownValue, ...]
     having: Condition | None
     order: tuple[Order, ...]
     limit: int | None

@@ -16,7 +16,7 @@ from confide.privacy.limits import MOST_GROUPS, MOST_KEYS, MOST_NUMBERS
 from confide.query.expression import number
 from confide.query.literal import bare, literal_number
 from confide.query.parse import shown
-from confide.query.question import KeyColumn, Value, ValueColumn
+from confide.query.question import ShownKey, ShownValue, Value
 from confide.query.room import size
 from confide.query.scope import Scope
 from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey
@@ -58,9 +58,9 @@ def check_groups(sizes: Sequence[int]) -> None:
         )
 
 
-def check_numbers(groups: int, columns: tuple[KeyColumn | ValueColumn, ...], values: tuple[Value, ...]) -> None:
+def check_numbers(groups: int, columns: tuple[ShownKey | ShownValue, ...], values: tuple[Value, ...]) -> None:
     """An answer has not too many numbers, and computing them is not too long."""
-    shown = groups * sum(1 if isinstance(column, KeyColumn) else 3 for column in columns)
+    shown = groups * sum(1 if isinstance(column, ShownKey) else 3 for column in columns)
     if shown > MOST_NUMBERS or groups * sum(map(size, values)) > MOST_STEPS:
         raise QueryError(
             f"{groups:,} groups with {len(columns)} columns, each with what it is computed from, are too many numbers "

@@ -13,15 +13,15 @@ from confide.errors import QueryError
 from confide.policy.column import INDEX_LIMIT, ROWS_LIMIT
 from confide.query.question import (
     Arithmetic,
+    Between,
     Estimated,
+    FixedNumber,
     Magnitude,
     Mean,
     Measured,
-    Number,
     Rounded,
     Spread,
     Value,
-    Within,
 )
 
 WIDEST = 1_000
@@ -65,7 +65,7 @@ def check_magnitudes(
                 return measured[measure]
             case Estimated(statistic):
                 return estimated[statistic]
-            case Number(constant):
+            case FixedNumber(constant):
                 size = log(abs(constant)) if constant else 0.0
                 return size, size
             case Mean(grain=grain):
@@ -74,7 +74,7 @@ def check_magnitudes(
                 return log(grain), 2 * (log(grain) + index)
             case Arithmetic(operation, left, right):
                 return _combined(operation, scale(left), scale(right))
-            case Within(inner) | Magnitude(inner) | Rounded(inner):
+            case Between(inner) | Magnitude(inner) | Rounded(inner):
                 return scale(inner)
             case _:
                 assert_never(value)

@@ -87,7 +87,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class FixedNumber:
     value: Fraction
 
 
@@ -99,7 +99,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Between:
     """What is known to lie between two numbers, if it exists: a mean is where the values are."""
 
     inner: "Value"
@@ -118,17 +118,17 @@ class Rounded:
     digits: int
 
 
-Value = Estimated | Measured | Mean | Spread | Number | Arithmetic | Within | Magnitude | Rounded
+Value = Estimated | Measured | Mean | Spread | FixedNumber | Arithmetic | Between | Magnitude | Rounded
 
 
 @dataclass(frozen=True, slots=True)
-class KeyColumn:
+class ShownKey:
     name: str
     key: int
 
 
 @dataclass(frozen=True, slots=True)
-class ValueColumn:
+class ShownValue:
     name: str
     value: Value
 
@@ -138,26 +138,26 @@ class Comparison:
     """A condition on released numbers; a key is compared, by = and <>, with a constant as the key is printed."""
 
     operation: Literal["<", "<=", "=", "<>", ">=", ">"]
-    left: "Value | KeyColumn"
+    left: "Value | ShownKey"
     right: "Value | str | bool"
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AllOf:
     parts: tuple["Condition", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyOf:
     parts: tuple["Condition", ...]
 
 
-Condition = Comparison | Every | Some
+Condition = Comparison | AllOf | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    by: Value | KeyColumn
+    by: Value | ShownKey
     descending: bool
 
 
@@ -170,7 +170,7 @@ class Question:
     statistics: tuple[Statistic, ...]
     threshold: Measure | None
     """Units per key, for keys of undeclared domain; `l1` is the most keys one unit can touch."""
-    columns: tuple[KeyColumn | ValueColumn, ...]
+    columns: tuple[ShownKey | ShownValue, ...]
     having: Condition | None
     order: tuple[Order, ...]
     limit: int | None
@@ -195,7 +195,7 @@ def measures_of(value: Value) -> frozenset[int]:
             return frozenset((squares, total, count))
         case Arithmetic(_, left, right):
             return measures_of(left) | measures_of(right)
-        case Within(inner) | Magnitude(inner) | Rounded(inner):
+        case Between(inner) | Magnitude(inner) | Rounded(inner):
             return measures_of(inner)
     return frozenset()
 
@@ -207,7 +207,7 @@ def statistics_of(value: Value) -> frozenset[int]:
             return frozenset((statistic,))
         case Arithmetic(_, left, right):
             return statistics_of(left) | statistics_of(right)
-        case Within(inner) | Magnitude(inner) | Rounded(inner):
+        case Between(inner) | Magnitude(inner) | Rounded(inner):
             return statistics_of(inner)
     return frozenset()
 
@@ -220,7 +220,7 @@ class Shown(Protocol):
     @property
     def measures(self) -> tuple[Measure, ...]: ...
     @property
-    def columns(self) -> tuple[KeyColumn | ValueColumn, ...]: ...
+    def columns(self) -> tuple[ShownKey | ShownValue, ...]: ...
     @property
     def having(self) -> Condition | None: ...
     @property
@@ -233,14 +233,14 @@ class Shown(Protocol):
 
 def all_values(question: Shown) -> tuple[Value, ...]:
     """Everything that is computed: the columns shown, and what HAVING and ORDER BY look at."""
-    values: list[Value] = [column.value for column in question.columns if isinstance(column, ValueColumn)]
-    values += [order.by for order in question.order if not isinstance(order.by, KeyColumn)]
+    values: list[Value] = [column.value for column in question.columns if isinstance(column, ShownValue)]
+    values += [order.by for order in question.order if not isinstance(order.by, ShownKey)]
     pending = [question.having] if question.having is not None else []
     while pending:
         match pending.pop():
-            case Every(parts) | Some(parts):
+            case AllOf(parts) | AnyOf(parts):
                 pending += parts
             case Comparison(_, left, right):
                 sides = (left, right)
-                values += [side for side in sides if not isinstance(side, KeyColumn | str | bool | int | float | None)]
+                values += [side for side in sides if not isinstance(side, ShownKey | str | bool | int | float | None)]
     return tuple(values)

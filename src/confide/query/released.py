@@ -15,7 +15,7 @@ from confide.query.expression import COMPARISONS, FLIPPED, NEGATED
 from confide.query.grouping import find_key
 from confide.query.literal import bare, is_literal, is_text, literal_number, text
 from confide.query.parse import conjuncts, shown
-from confide.query.question import Comparison, Condition, Every, KeyColumn, Order, Some, Value, ValueColumn
+from confide.query.question import AllOf, AnyOf, Comparison, Condition, Order, ShownKey, ShownValue, Value
 from confide.query.scope import Scope
 from confide.query.spelling import nearest
 from confide.query.tree import BinnedKey, DeclaredKey, Key
@@ -33,14 +33,14 @@ class Released:
 
     aliases: frozenset[str]
     """Names that the SELECT gives with AS."""
-    columns: tuple[KeyColumn | ValueColumn, ...]
+    columns: tuple[ShownKey | ShownValue, ...]
     keys: tuple[Key, ...]
     aggregates: Valued
     scope: Scope
 
     def orders(self, clause: exp.Order, dialect: str) -> tuple[Order, ...]:
         """Of several orders by the same only the first decides anything."""
-        found: dict[Value | KeyColumn, Order] = {}
+        found: dict[Value | ShownKey, Order] = {}
         for item in clause.expressions:
             order = self.order(item, dialect)
             found.setdefault(order.by, order)
@@ -68,14 +68,14 @@ class Released:
                 return self.condition(node.this, not negated)
             case exp.And() | exp.Or():
                 parts = tuple(self.condition(part, negated) for part in conjuncts(node))
-                return Every(parts) if isinstance(node, exp.And) != negated else Some(parts)
+                return AllOf(parts) if isinstance(node, exp.And) != negated else AnyOf(parts)
             case exp.Between() if not node.args.get("symmetric"):
                 ends: list[tuple[Operation, exp.Expr]] = [(">=", node.args["low"]), ("<=", node.args["high"])]
                 parts = self._comparisons(ends, node.this, negated)
-                return Some(parts) if negated else Every(parts)
+                return AnyOf(parts) if negated else AllOf(parts)
             case exp.In() if node.expressions and not node.args.get("query"):
                 parts = self._comparisons([("=", option) for option in node.expressions], node.this, negated)
-                return Every(parts) if negated else Some(parts)
+                return AllOf(parts) if negated else AnyOf(parts)
         if type(node) not in COMPARISONS:
             raise QueryError(f"HAVING {shown(node)} is not answered; compare aggregates with numbers")
         return self._comparisons([(COMPARISONS[type(node)], node.expression)], node.this, negated)[0]
@@ -90,24 +90,24 @@ class Released:
                 self._comparison(FLIPPED[operation], self._subject(other), other, node) for operation, other in turned
             )
         subject = self._subject(node)
-        if not isinstance(subject, KeyColumn):
+        if not isinstance(subject, ShownKey):
             self.scope.room.repeat(subject, len(turned) - 1)
         return tuple(self._comparison(operation, subject, node, other) for operation, other in turned)
 
     def _comparison(
-        self, operation: Operation, subject: Value | KeyColumn, left: exp.Expr, right: exp.Expr
+        self, operation: Operation, subject: Value | ShownKey, left: exp.Expr, right: exp.Expr
     ) -> Comparison:
         self.scope.room.take(1)
-        if isinstance(subject, KeyColumn):
+        if isinstance(subject, ShownKey):
             return Comparison(operation, subject, _key_constant(self.keys[subject.key], operation, right, self.scope))
         if is_text(right):
             raise QueryError(f"HAVING compares a number with the text {shown(right)}; write the number without quotes")
         other = self._subject(right)
-        if isinstance(other, KeyColumn):
+        if isinstance(other, ShownKey):
             raise QueryError(f"HAVING {shown(left)}, {shown(right)}: a key is compared with a constant")
         return Comparison(operation, subject, other)
 
-    def _subject(self, node: exp.Expr) -> Value | KeyColumn:
+    def _subject(self, node: exp.Expr) -> Value | ShownKey:
         """A column of the result by its name, a key, or an expression of aggregates."""
         node = bare(node)
         if isinstance(node, exp.Column):
@@ -116,7 +116,7 @@ class Released:
                 return named
         place = find_key(node, self.keys, self.scope)
         if place is not None:
-            return KeyColumn(self.keys[place].name, place)
+            return ShownKey(self.keys[place].name, place)
         if isinstance(node, exp.Column):
             names = [column.name for column in self.columns]
             raise QueryError(f"{shown(node)} is not a column of the result; {nearest(node.name, names, 'it has')}")
@@ -125,9 +125,9 @@ class Released:
     def _aliased(self, node: exp.Column) -> Value | None:
         """What a column of the result stands for inside an expression: bound already, and measured once."""
         named = self._named(node) if node.name.casefold() in self.aliases else None
-        return None if isinstance(named, KeyColumn) else named
+        return None if isinstance(named, ShownKey) else named
 
-    def _named(self, node: exp.Column) -> Value | KeyColumn | None:
+    def _named(self, node: exp.Column) -> Value | ShownKey | None:
         if node.table or node.meta.get(PLACED):
             return None
         found = (column for column in self.columns if column.name.casefold() == node.name.casefold())
@@ -135,7 +135,7 @@ class Released:
         if column is None:
             return None
         content = _content(column)
-        if not isinstance(content, KeyColumn):
+        if not isinstance(content, ShownKey):
             self.scope.room.repeat(content, 1)
         return content
 
@@ -144,8 +144,8 @@ def aliases_of(items: Sequence[exp.Expr]) -> frozenset[str]:
     return frozenset(item.alias.casefold() for item in items if isinstance(item, exp.Alias))
 
 
-def _content(column: KeyColumn | ValueColumn) -> Value | KeyColumn:
-    return column if isinstance(column, KeyColumn) else column.value
+def _content(column: ShownKey | ShownValue) -> Value | ShownKey:
+    return column if isinstance(column, ShownKey) else column.value
 
 
 def _key_constant(key: Key, operation: Operation, node: exp.Expr, scope: Scope) -> str | bool:

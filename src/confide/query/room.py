@@ -9,8 +9,8 @@ from typing import assert_never
 
 from confide.errors import QueryError
 from confide.privacy.limits import MOST_PARTS
-from confide.query.question import Arithmetic, Estimated, Magnitude, Mean, Measured, Rounded, Spread, Value, Within
-from confide.query.question import Number as ReleasedNumber
+from confide.query.question import Arithmetic, Between, Estimated, Magnitude, Mean, Measured, Rounded, Spread, Value
+from confide.query.question import FixedNumber as ReleasedNumber
 from confide.query.tree import (
     Absolute,
     Always,
@@ -65,7 +65,7 @@ class Room:
 def size(node: Field | Number | Predicate | Value) -> int:
     """The parts of a tree, those that are held twice counted twice."""
     match node:
-        case Scaled(inner) | Absolute(inner) | Within(inner) | Magnitude(inner) | Rounded(inner):
+        case Scaled(inner) | Absolute(inner) | Between(inner) | Magnitude(inner) | Rounded(inner):
             return 1 + size(inner)
         case Combined(_, left, right) | Compare(_, left, right) | Arithmetic(_, left, right):
             return 1 + size(left) + size(right)

@@ -252,7 +252,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tallied:
     """Per group the distinct known values of a number, each with how many rows have it.
 
     On a grid the points of its cells stand for values; `sums` adds what the values of each cell sum up to.
@@ -314,7 +314,7 @@ class Summary:
     bound: Bound | None
     keys: tuple[Key, ...]
     cells: tuple[Cell, ...]
-    tallies: tuple[Tally, ...] = ()
+    tallies: tuple[Tallied, ...] = ()
     order_by: tuple[Field, ...] = ()
     """Columns that order a unit's rows under the keyed hash: all declared private ones, whatever the query uses."""
 

@@ -12,8 +12,8 @@ from confide.query.comparison import joined
 from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
-from confide.query.question import Arithmetic, Estimated, KeyColumn, Value, ValueColumn, Within
-from confide.query.question import Number as Released
+from confide.query.question import Arithmetic, Between, Estimated, ShownKey, ShownValue, Value
+from confide.query.question import FixedNumber as Released
 from confide.query.scope import Scope
 from confide.query.tree import Constant, Field, Known, Number, Predicate, Span
 
@@ -66,12 +66,12 @@ class Weights:
             "arithmetic on them"
         )
 
-    def named(self, columns: tuple[KeyColumn | ValueColumn, ...]) -> tuple[Weight, ...]:
+    def named(self, columns: tuple[ShownKey | ShownValue, ...]) -> tuple[Weight, ...]:
         """The weights, each called as the column that shows it alone, else after what it adds up."""
         own = {
             column.value.statistic: column.name
             for column in reversed(columns)
-            if isinstance(column, ValueColumn) and isinstance(column.value, Estimated)
+            if isinstance(column, ShownValue) and isinstance(column.value, Estimated)
         }
         taken = {name.casefold() for name in own.values()}
         result = []
@@ -92,7 +92,7 @@ class Weights:
         total = self._added(_named("sum", node), subject, where)
         ratio = Arithmetic("/", total, self._known(_named("count", node), subject, where))
         mean: Value = Arithmetic("+", Released(low * span.grain), ratio) if low else ratio
-        return Within(mean, span.low * span.grain, span.high * span.grain)
+        return Between(mean, span.low * span.grain, span.high * span.grain)
 
     def _known(self, name: str, subject: Field | Number, where: Predicate) -> Value:
         if not isinstance(subject, Field) and not subject.span.nullable:

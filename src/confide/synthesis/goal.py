@@ -22,7 +22,7 @@ class Tiles(NamedTuple):
     weights: Array
 
 
-class Whole(NamedTuple):
+class WholeTable(NamedTuple):
     """A marginal of three columns or more."""
 
     targets: Array
@@ -42,7 +42,7 @@ class Goal(NamedTuple):
     ones: Array
     one_weights: Array
     tiles: Tiles
-    wholes: tuple[Whole, ...]
+    wholes: tuple[WholeTable, ...]
     queries: Queries
 
 
@@ -98,7 +98,7 @@ def goal_of(layout: Layout, measured: Iterable[Measured], total: float, scale: f
             _fill(tiles, layout, part.columns, shares, weight)
         else:
             shape = (-1, layout.sizes[part.columns[-1]])
-            wholes.append(Whole(jnp.asarray(shares.reshape(shape), jnp.float32), jnp.float32(weight)))
+            wholes.append(WholeTable(jnp.asarray(shares.reshape(shape), jnp.float32), jnp.float32(weight)))
     return Goal(jnp.asarray(ones), jnp.asarray(one_weights), _stacked(tiles, layout), tuple(wholes),
                 _queries(asked, total, scale, room, width))  # fmt: skip
 

@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class TableFit:
     """A fitted table, and how it came about."""
 
     table: RelaxedTable
@@ -69,7 +69,7 @@ def project(
     watch: Watch | None = None,
     most_queries: int = 0,
     most_steps: int = MOST_STEPS,
-) -> Fit:
+) -> TableFit:
     """Fit a relaxed table of `rows` rows to what was measured of `total` rows.
 
     `start` is the table to begin with; otherwise rows scatter around the one-way marginals. `most_queries` keeps room
@@ -106,7 +106,7 @@ def project(
         if watch is not None:
             watch(steps + step + CHUNK, float(loss) / scale / cells)
     weights = np.asarray(state.weights)[:, : sum(sizes)]
-    return Fit(RelaxedTable(sizes, np.ascontiguousarray(weights)), best_steps, float(loss) / scale / cells)
+    return TableFit(RelaxedTable(sizes, np.ascontiguousarray(weights)), best_steps, float(loss) / scale / cells)
 
 
 # --- one step -----------------------------------------------------------------------------------------------------

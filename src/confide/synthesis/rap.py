@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.synthesis.curator import Curator, Model, Picked
 from confide.synthesis.measured import Measured, total_of
-from confide.synthesis.projection import MOST_STEPS, Fit, project
+from confide.synthesis.projection import MOST_STEPS, TableFit, project
 from confide.synthesis.strategy import Strategy
 from confide.workload import BoundWorkload
 
@@ -56,7 +56,7 @@ class _Run:
         self._tell = tell
         self._measured: list[Measured] = []
         self._sizes = workload.domain.sizes
-        self._fit: Fit | None = None
+        self._fit: TableFit | None = None
         self._round = 0
 
     def go(self) -> Projected:

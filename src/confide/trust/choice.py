@@ -17,7 +17,7 @@ from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn, PlugInMean
 from confide.trust.race import Raced
 from confide.trust.seen import Imagined
-from confide.trust.sparse import Sparse
+from confide.trust.sparse import SparseDecider
 from confide.trust.target import Target
 
 Make = Callable[[Facts, Target, Fraction, Prefer], Decider]
@@ -35,7 +35,7 @@ MAKERS: Final[dict[Kind, dict[str, Make]]] = {
         "exponential": Graded.make,
         "exponential-naive": Naive.make,
         "r2t": Raced.make,
-        "svt": Sparse.make,
+        "svt": SparseDecider.make,
     },
     "mean": {"optimal": Optimal.make, "laplace": PlugInMean.make, "exponential-naive": Naive.make},
     "quantile": {

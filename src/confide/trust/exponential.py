@@ -10,7 +10,7 @@ from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, logistic, logistic_coin
 from confide.trust.facts import Facts, Prefer
 from confide.trust.margin import Margin, margin_of
-from confide.trust.seen import Reading, Seen, Whole
+from confide.trust.seen import Reading, Seen, WholeCell
 from confide.trust.target import Target
 
 CAUTIOUS_ODDS: Final = Fraction(29_445, 10_000)  # just above ln 19: one wrong yes in twenty
@@ -47,7 +47,7 @@ class Graded:
 
     @property
     def reading(self) -> Reading:
-        return Whole()
+        return WholeCell()
 
     @property
     def wrong_yes(self) -> float:

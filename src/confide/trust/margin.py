@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol, assert_never
 
 from confide.trust.facts import Facts, Steps, row_steps, whole_steps
-from confide.trust.seen import Reading, Seen, Sides, Totals, Whole
+from confide.trust.seen import Reading, Seen, Sides, Totals, WholeCell
 from confide.trust.target import Target
 
 
@@ -39,7 +39,7 @@ class WholeMargin:
 
     @property
     def reading(self) -> Reading:
-        return Whole()
+        return WholeCell()
 
     @property
     def epsilon(self) -> Fraction:

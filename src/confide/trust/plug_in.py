@@ -12,7 +12,7 @@ from confide.mechanism import Law, Randomness, draw, laplace
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, between, shared_noise
 from confide.trust.facts import CAUTION, Facts, Prefer
-from confide.trust.seen import Reading, Seen, Totals, Whole
+from confide.trust.seen import Reading, Seen, Totals, WholeCell
 from confide.trust.target import Target
 
 _SPAN = 40  # scales; noise beyond has probability e^-40
@@ -48,7 +48,7 @@ class PlugIn:
 
     @property
     def reading(self) -> Reading:
-        return Whole()
+        return WholeCell()
 
     @property
     def law(self) -> Law:

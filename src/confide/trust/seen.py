@@ -14,7 +14,7 @@ Seen = int | tuple[int, ...] | Buckets | Tally
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeCell:
     """The count, or the sum: one integer."""
 
 
@@ -51,13 +51,13 @@ class Values:
     """The distinct values with their counts."""
 
 
-Reading = Whole | Totals | Clipped | Sides | Powers | Values
+Reading = WholeCell | Totals | Clipped | Sides | Powers | Values
 
 
 def seen_in(reading: Reading, tally: Tally) -> Seen:
     """What a reading finds in a tally."""
     match reading:
-        case Whole():
+        case WholeCell():
             return tally.total()
         case Totals():
             return tally.total(), tally.rows

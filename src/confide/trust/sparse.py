@@ -23,7 +23,7 @@ PARTS: Final = 61
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class SparseDecider:
     """Releases the outcome of one sparse vector over truncated sums: first against r, then against l + 1 (SVT_sum).
 
     Neighbours: add-remove, `rows` rows per unit; sums of non-negative values are monotone, and divided by their
@@ -42,7 +42,7 @@ class Sparse:
     wrong_yes: ClassVar[None] = None
 
     @classmethod
-    def make(cls, facts: Facts, target: Target, epsilon: Fraction, prefer: Prefer = "balanced") -> "Sparse":
+    def make(cls, facts: Facts, target: Target, epsilon: Fraction, prefer: Prefer = "balanced") -> "SparseDecider":
         low, high = facts.bounded(cls.name)
         if low < 0:
             raise ParameterError("the decider svt takes columns without negative values; use clip or r2t")

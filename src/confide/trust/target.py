@@ -19,14 +19,14 @@ _SMALLEST: Final = 1 / _LARGEST
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Distance:
     """How far two answers may be apart: so many units, or a share of the synthetic answer."""
 
     amount: Fraction
     relative: bool
 
     @classmethod
-    def parse(cls, given: object) -> "Within":
+    def parse(cls, given: object) -> "Distance":
         relative, exact = _exact(given)
         if exact is None or not _SMALLEST <= exact <= _LARGEST:
             raise ParameterError(

@@ -35,7 +35,7 @@ class Tables(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class CellRun:
     """A run of answers of one threshold: cells `start` and on, in the order of the product of its columns."""
 
     threshold: int
@@ -54,11 +54,11 @@ def threshold_blocks(tables: Tables, marks: Marks, block: int = BLOCK) -> Iterat
         yield start * rest, _block(tables, marks, sizes, start, stop, whole).reshape(-1)
 
 
-def workload_blocks(tables: Tables, workload: BoundWorkload, block: int = BLOCK) -> Iterator[Block]:
+def workload_blocks(tables: Tables, workload: BoundWorkload, block: int = BLOCK) -> Iterator[CellRun]:
     """All answers of a workload's thresholds, a block at a time."""
     for place, marks in enumerate(workload.thresholds):
         for start, answers in threshold_blocks(tables, marks, block):
-            yield Block(place, start, answers)
+            yield CellRun(place, start, answers)
 
 
 def counting_answer(tables: Tables, domain: Domain, counting: Counting) -> float:

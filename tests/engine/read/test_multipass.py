@@ -15,16 +15,16 @@ from confide.engine.read.multipass import FEW, ChangedError, passes, refined
 from confide.engine.sql.stretches import MOST, Stretch, inside, united
 from confide.policy import Number
 from confide.query.grid import EvenGrid, FloatingGrid
-from confide.query.tree import Field, Reading, Span, Tally
+from confide.query.tree import Field, Reading, Span, Tallied
 from tests.conformance.engine import assert_seen_alike
 
 
-def tally(low: int, high: int, grid: Any = None, sums: bool = False) -> Tally:
+def tally(low: int, high: int, grid: Any = None, sums: bool = False) -> Tallied:
     column = Number("x", low=Fraction(low), high=Fraction(high), grain=Fraction(1))
-    return Tally(Reading(Field("s0", column), Span(low, high)), grid=grid, sums=sums)
+    return Tallied(Reading(Field("s0", column), Span(low, high)), grid=grid, sums=sums)
 
 
-def read_in_passes(read: Any, wanted: Tally, groups: int, windows: Any) -> Any:
+def read_in_passes(read: Any, wanted: Tallied, groups: int, windows: Any) -> Any:
     first, *finer = passes(wanted, groups)
     return refined(read, read(first, None), first, finer, windows)
 
@@ -33,7 +33,7 @@ def reader(groups: Sequence[np.ndarray]) -> Any:
     """Counts values on a grid as an engine does; of stretches some values more come along."""
     asked = []
 
-    def read(asked_for: Tally, stretches: Sequence[Stretch] | None) -> Any:
+    def read(asked_for: Tallied, stretches: Sequence[Stretch] | None) -> Any:
         asked.append(asked_for)
         found = []
         for every in groups:
@@ -116,7 +116,7 @@ def test_rows_that_change_between_passes_are_noticed():
     groups = [np.arange(0, 20_000)]
     read, asked = reader(groups)
 
-    def changing(wanted: Tally, stretches: Any) -> Any:
+    def changing(wanted: Tallied, stretches: Any) -> Any:
         if asked:
             groups[0] = groups[0][groups[0] != 10_000]
         return read(wanted, stretches)

@@ -16,7 +16,7 @@ from confide import open as open_data
 from confide.engine.duckdb.engine import DuckDBEngine
 from confide.engine.spark import parts as spark_parts
 from confide.engine.spark.engine import SparkEngine
-from confide.engine.spark.schema import Place
+from confide.engine.spark.schema import SparkTable
 from confide.errors import SourceError
 from confide.policy import Policy
 from tests.conformance.engine import ask, integers, policy_of
@@ -92,7 +92,7 @@ def write(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> Path:
 
 
 def on_spark(policy: Policy, where: Path | str, spark: Any, ansi: str = "true") -> SparkEngine:
-    engine = SparkEngine(policy, {"t": Place(str(where), files=True)}, spark)
+    engine = SparkEngine(policy, {"t": SparkTable(str(where), files=True)}, spark)
     for setting, value in {**INTERPRETED, "spark.sql.ansi.enabled": ansi}.items():
         engine._session.spark.conf.set(setting, value)
     return engine
@@ -208,8 +208,8 @@ def test_what_cannot_be_read_together_is_said_from_types(
     write(folder, {"b": {"x": [1.5]}, "c": {"x": ["1"]}})
     public = policy_of({"p": {"columns": {"y": {"range": [0, 9]}}}, "t": {"columns": number, "public": True}})
     places = {
-        "t": Place(str(folder), files=True),
-        "p": Place(str(write(tmp_path / "p", {"a": {"y": [1]}})), files=True),
+        "t": SparkTable(str(folder), files=True),
+        "p": SparkTable(str(write(tmp_path / "p", {"a": {"y": [1]}})), files=True),
     }
     with pytest.raises(SourceError, match="t: parts store a column unlike the first; write all parts alike"):
         SparkEngine(public, places, spark)

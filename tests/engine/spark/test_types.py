@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from confide.engine.spark.engine import SparkEngine
-from confide.engine.spark.schema import Place
+from confide.engine.spark.schema import SparkTable
 from confide.engine.spark.types import plain, stored_type
 from confide.policy import Identifier, Text
 from tests.conformance.engine import ask, integers, policy_of
@@ -59,7 +59,7 @@ def test_a_folder_does_not_change_what_the_others_mean(spark: Any, tmp_path: Pat
         place.mkdir(parents=True)
         pq.write_table(pa.table({"x": [1] * rows}), place / "part.parquet")
         if folder != "01":
-            places = {"t": Place(str(tmp_path / "t"), files=True)}
+            places = {"t": SparkTable(str(tmp_path / "t"), files=True)}
             with closing(SparkEngine(policy, places, spark)) as engine:
                 question = "SELECT region, COUNT(*) AS n FROM t GROUP BY region"
                 assert integers(ask(engine, policy, question)) == [[3, 4]]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from confide.engine.duckdb.engine import DuckDBEngine
-from confide.engine.sql.bounding import Bounded, bounded_rows
+from confide.engine.sql.bounding import BoundedRows, bounded_rows
 from confide.engine.sql.statement import SummaryWriter
 from confide.policy import Identifier, Policy, load
 from confide.query import bind
@@ -203,7 +203,7 @@ def test_names_of_the_policy_do_not_meet_names_of_the_statement() -> None:
 
 def test_the_secret_is_not_in_the_statement() -> None:
     bound = Bound(Field("s0", Identifier("k")), 3, 2)
-    relation = Bounded("t AS s0", [], "s0.k", [("k0", "s0.c")], [], ["s0.k"], frozenset())
+    relation = BoundedRows("t AS s0", [], "s0.k", [("k0", "s0.c")], [], ["s0.k"], frozenset())
     assert b"hunter2".hex() not in bounded_rows(relation, bound, b"hunter2")
     assert "hunter2" not in bounded_rows(relation, bound, b"hunter2")
     assert bounded_rows(relation, bound, b"hunter2") != bounded_rows(relation, bound, b"hunter3")

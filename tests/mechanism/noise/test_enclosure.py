@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide.mechanism.noise.enclosure import Weights, exponential
+from confide.mechanism.noise.enclosure import ExponentialWeights, exponential
 
 RATES = st.one_of(st.fractions(0, 30), st.fractions(0, 1, max_denominator=2**70), st.integers(0, 2000).map(Fraction))
 
@@ -46,12 +46,12 @@ def test_exponential_of_extreme_rates():
 @pytest.mark.parametrize(
     "weights",
     [
-        Weights(Fraction(1, 3)),
-        Weights(Fraction(3, 7), folded=True),
-        Weights(Fraction(1, 200), Fraction(1, 100), folded=True),
-        Weights(Fraction(1, 50), Fraction(1, 25)),
-        Weights(Fraction(1, 1000), count=64),
-        Weights(Fraction(10**6), folded=True),
+        ExponentialWeights(Fraction(1, 3)),
+        ExponentialWeights(Fraction(3, 7), folded=True),
+        ExponentialWeights(Fraction(1, 200), Fraction(1, 100), folded=True),
+        ExponentialWeights(Fraction(1, 50), Fraction(1, 25)),
+        ExponentialWeights(Fraction(1, 1000), count=64),
+        ExponentialWeights(Fraction(10**6), folded=True),
     ],
     ids=str,
 )
@@ -80,7 +80,7 @@ def test_cumulative_encloses_the_distribution_function(weights, bits):
 
 
 def test_index_is_known_except_on_a_boundary_word():
-    enclosed = Weights(Fraction(1, 3), folded=True).cumulative(64)
+    enclosed = ExponentialWeights(Fraction(1, 3), folded=True).cumulative(64)
     for place in range(5):
         word = enclosed.lows[place]
         assert enclosed.index(word - 1) == place

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from confide.mechanism import TestRandomness
-from confide.mechanism.noise.enclosure import Weights
+from confide.mechanism.noise.enclosure import ExponentialWeights
 from confide.mechanism.noise.sampling_table import UNDECIDED, table
 from tests.mechanism.scripted import Scripted
 
-GAUSSIAN = Weights(Fraction(1, 200), Fraction(1, 100), folded=True)
-LAPLACE = Weights(Fraction(1, 3), folded=True)
-DIGIT = Weights(Fraction(1, 100), count=32)
-GEOMETRIC = Weights(Fraction(1, 10))
+GAUSSIAN = ExponentialWeights(Fraction(1, 200), Fraction(1, 100), folded=True)
+LAPLACE = ExponentialWeights(Fraction(1, 3), folded=True)
+DIGIT = ExponentialWeights(Fraction(1, 100), count=32)
+GEOMETRIC = ExponentialWeights(Fraction(1, 10))
 
 
 def _script(word: int, signed: bool, negative: bool, *more: bytes) -> Scripted:

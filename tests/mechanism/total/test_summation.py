@@ -6,7 +6,7 @@ import pytest
 from confide.mechanism import TestRandomness
 from confide.mechanism.statistic import NOTHING_EXPECTED, Setting
 from confide.mechanism.tally import Tally
-from confide.mechanism.total.summation import Span, Summed, centre_of, sensitivity, shifted
+from confide.mechanism.total.summation import Summed, SumSpan, centre_of, sensitivity, shifted
 
 
 class _Told:
@@ -41,28 +41,28 @@ def _measure(span, statistic, neighbours, data, domain=(-50, 50), epsilon=Fracti
 
 
 def test_a_total_with_public_rows_adds_its_centre_back():
-    result, asked = _measure(Span(10, 4, -6, 14), "total", "replace-one", [9, 12, 13])
+    result, asked = _measure(SumSpan(10, 4, -6, 14), "total", "replace-one", [9, 12, 13])
     assert (result.interval.low, result.estimate, result.interval.high) == (24, 34, 44)
     assert asked == (1, pytest.approx(0.1), True)
 
 
 def test_a_total_with_private_rows_is_taken_about_zero():
-    result, asked = _measure(Span(0, 4, -6, 14), "total", "add-remove", [9, 12, 13])
+    result, asked = _measure(SumSpan(0, 4, -6, 14), "total", "add-remove", [9, 12, 13])
     assert (result.interval.low, result.estimate, result.interval.high) == (-6, 4, 14)
     assert asked == (1, pytest.approx(0.1), False)
 
 
 def test_a_total_is_cut_to_what_is_possible():
-    assert _measure(Span(0, -3, -9, 14), "total", "add-remove", [1], (0, 9))[0].interval.low == 0
-    assert _measure(Span(0, 3, -9, 14), "total", "add-remove", [-1], (-9, 0))[0].estimate == 0
-    result, _ = _measure(Span(0, 3, -9, 99), "total", "replace-one", [1, 2], (1, 9))
+    assert _measure(SumSpan(0, -3, -9, 14), "total", "add-remove", [1], (0, 9))[0].interval.low == 0
+    assert _measure(SumSpan(0, 3, -9, 14), "total", "add-remove", [-1], (-9, 0))[0].estimate == 0
+    result, _ = _measure(SumSpan(0, 3, -9, 99), "total", "replace-one", [1, 2], (1, 9))
     assert (result.interval.low, result.interval.high) == (2, 18)
-    unbounded, _ = _measure(Span(0, 3, -(10**30), 10**30), "total", "add-remove", [1], None)
+    unbounded, _ = _measure(SumSpan(0, 3, -(10**30), 10**30), "total", "add-remove", [1], None)
     assert unbounded.interval.high == 10**30
 
 
 def test_a_mean_with_public_rows():
-    result, _ = _measure(Span(10, 4, -6, 14), "mean", "replace-one", [9, 12, 13, 20])
+    result, _ = _measure(SumSpan(10, 4, -6, 14), "mean", "replace-one", [9, 12, 13, 20])
     assert result.estimate == 11
     assert result.interval.low == pytest.approx(8.5)
     assert result.interval.high == pytest.approx(13.5)
@@ -70,7 +70,7 @@ def test_a_mean_with_public_rows():
 
 
 def test_a_mean_with_private_rows_measures_them():
-    result, asked = _measure(Span(10, 400, -600, 1400), "mean", "add-remove", [9] * 1000, epsilon=Fraction(100))
+    result, asked = _measure(SumSpan(10, 400, -600, 1400), "mean", "add-remove", [9] * 1000, epsilon=Fraction(100))
     assert asked == (75, pytest.approx(0.08), True)
     assert result.estimate == pytest.approx(10.4, abs=0.01)
     assert result.interval.low == pytest.approx(9.4, abs=0.01)
@@ -79,10 +79,10 @@ def test_a_mean_with_private_rows_measures_them():
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_a_mean_of_no_rows_leaves_the_whole_domain(neighbours):
-    result, _ = _measure(Span(0, 3, 1, 5), "mean", neighbours, [])
+    result, _ = _measure(SumSpan(0, 3, 1, 5), "mean", neighbours, [])
     assert result.whole
     assert (result.interval.low, result.interval.high) == (-50, 50)
-    unbounded, _ = _measure(Span(0, 3, 1, 5), "mean", neighbours, [], None)
+    unbounded, _ = _measure(SumSpan(0, 3, 1, 5), "mean", neighbours, [], None)
     assert (unbounded.interval.low, unbounded.interval.high) == (-math.inf, math.inf)
     assert unbounded.whole
 

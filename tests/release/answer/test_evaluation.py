@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Law, Measurement, NoNoise, TestRandomness, draw
-from confide.query.question import Arithmetic, Magnitude, Mean, Measure, Measured, Number, Rounded, Spread, Value
+from confide.query.question import Arithmetic, FixedNumber, Magnitude, Mean, Measure, Measured, Rounded, Spread, Value
 from confide.release.answer.evaluation import Estimate, Evaluator
 
 RUNS = 4_000
@@ -40,10 +40,10 @@ CASES: list[tuple[Value, float]] = [
     (A, 500),
     (B, 100),
     (Arithmetic("+", A, B), 600),
-    (Arithmetic("-", A, Number(Fraction(3, 10))), 499.7),
-    (Arithmetic("*", Number(Fraction(-2)), A), -1000),
+    (Arithmetic("-", A, FixedNumber(Fraction(3, 10))), 499.7),
+    (Arithmetic("*", FixedNumber(Fraction(-2)), A), -1000),
     (Arithmetic("/", A, B), 5),
-    (Arithmetic("/", Arithmetic("*", Number(Fraction(100)), B), A), 20),
+    (Arithmetic("/", Arithmetic("*", FixedNumber(Fraction(100)), B), A), 20),
     (Arithmetic("*", A, B), 50_000),
     (Arithmetic("/", Arithmetic("+", A, C), B), 7),
     (Arithmetic("-", Arithmetic("/", A, B), Arithmetic("/", C, B)), 3),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import duckdb
 
 from confide.engine.duckdb.loader import Loader
-from confide.engine.duckdb.running import Connection, leave_to_parent, run_apart, run_batches, run_columns
+from confide.engine.duckdb.running import DuckDBConnection, leave_to_parent, run_apart, run_batches, run_columns
 from confide.engine.duckdb.source import Attached, File, Source, Stamp, stamp
 from confide.engine.result import Columns, Rows
 from confide.engine.sql.storage import Storages
@@ -19,7 +19,7 @@ LIMIT_SECONDS = 3600.0
 _PATIENCE = 5.0
 
 
-Opening = Callable[[Mapping[str, Table], Mapping[str, Source]], tuple[Connection, Storages]]
+Opening = Callable[[Mapping[str, Table], Mapping[str, Source]], tuple[DuckDBConnection, Storages]]
 """From tables and their sources, where they are, and how each column is stored."""
 
 
@@ -59,7 +59,7 @@ class Database:
         self._closed = False
         self.stamps = self._all_stamps()
         """What each source was known by when it was opened."""
-        self._connection: Connection | None = None
+        self._connection: DuckDBConnection | None = None
         self._connection, self.storages = opening(tables, sources)
         abandon_in_children(self)
 
@@ -75,7 +75,7 @@ class Database:
         if connection is not None:
             leave_to_parent(connection)
 
-    def opened(self) -> Connection:
+    def opened(self) -> DuckDBConnection:
         """The database of this process."""
         connection = self._connection
         if connection is not None:
@@ -112,7 +112,7 @@ class Database:
         return {label: stamp(source) for label, source in self._sources.items()}
 
 
-def _close(connection: Connection) -> None:
+def _close(connection: DuckDBConnection) -> None:
     """Close it between two calls of others, who each need it for a moment only: the library refuses to wait for them.
 
     Their statements run on cursors of their own, and end as they would have; the next ones find nothing open.

@@ -33,7 +33,7 @@ def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
             batches.close()
 
 
-class Connection(Protocol):
+class DuckDBConnection(Protocol):
     """What cursors come from; statements that run at the same time have one each."""
 
     def cursor(self) -> duckdb.DuckDBPyConnection: ...
@@ -50,7 +50,7 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: fl
     return _run(connection, lambda: connection.execute(statement).fetchall(), limit_seconds)
 
 
-def run_columns(connection: Connection, statement: str, limit_seconds: float | None = None) -> Columns:
+def run_columns(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Columns:
     """The columns of one statement as arrays, on a cursor of its own: for results too long for rows of Python."""
     cursor = connection.cursor()
     try:
@@ -99,7 +99,7 @@ def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], lim
     return results[0]
 
 
-def run_apart(connection: Connection, statement: str, limit_seconds: float | None = None) -> Rows:
+def run_apart(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Rows:
     """The same on a cursor of its own, so that threads do not share results."""
     cursor = connection.cursor()
     try:
@@ -108,7 +108,7 @@ def run_apart(connection: Connection, statement: str, limit_seconds: float | Non
         cursor.close()
 
 
-def run_batches(connection: Connection, statement: str, limit_seconds: float | None = None) -> Iterator[Rows]:
+def run_batches(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Iterator[Rows]:
     """The rows of one statement on a cursor of its own, `BATCH` at a time."""
     cursor = connection.cursor()
     try:
@@ -129,7 +129,7 @@ def _stop(connection: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
             continue
 
 
-def leave_to_parent(connection: Connection) -> None:
+def leave_to_parent(connection: DuckDBConnection) -> None:
     """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
     leave_open(connection)
     atexit.register(_end_quietly)

@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.adapt import Loader
 
 from confide.engine.duckdb.running import BATCH
-from confide.engine.postgres.schema import Described, Relation, describe, relation
+from confide.engine.postgres.schema import Described, PostgresRelation, describe, relation
 from confide.engine.read.public_facts import most_rows
 from confide.engine.result import Columns, Rows
 from confide.engine.sql.translation import Translator
@@ -106,7 +106,7 @@ class PostgresEngine(SqlEngine):
             (label, column): storage for label, found in relations.items() for column, storage in found.storages.items()
         }
 
-    def _open(self) -> dict[str, Relation]:
+    def _open(self) -> dict[str, PostgresRelation]:
         tables = self._policy.tables
         complaint = ""
         try:

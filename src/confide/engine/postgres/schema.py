@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confide.engine.postgres.types import StoredType, plain, stored_type
+from confide.engine.postgres.types import PostgresType, plain, stored_type
 from confide.engine.sql.schema import Stored, read_column, read_public_column
 from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import name
@@ -88,13 +88,13 @@ class Described:
 
     place: str
     kind: str
-    columns: Mapping[str, StoredType]
+    columns: Mapping[str, PostgresType]
     unique: frozenset[str]
     writable: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class PostgresRelation:
     """What stands for a table in a statement, and how its columns are then stored."""
 
     query: str
@@ -136,7 +136,7 @@ def _require_repeatable(run: Any, table: Table, oid: int, what: str) -> None:
         )
 
 
-def relation(described: Described, table: Table) -> Relation:
+def relation(described: Described, table: Table) -> PostgresRelation:
     """The columns that the policy names, each in the type that statements expect of it; of a public table all."""
     stored: dict[str, Stored] = {}
     given: list[str] = []
@@ -153,7 +153,7 @@ def relation(described: Described, table: Table) -> Relation:
     base = f"SELECT {', '.join(given) or '1 AS one'} FROM {described.place}"
     shown = ", ".join(f"{column.sql} AS {name(label)}" for label, column in stored.items()) or "1 AS one"
     query = Translator("postgres", {"base": base})(f"SELECT {shown} FROM main.base AS base")
-    return Relation(query, {label: column.storage for label, column in stored.items()})
+    return PostgresRelation(query, {label: column.storage for label, column in stored.items()})
 
 
 def _missing(label: str, described: Described, table: Table) -> str:

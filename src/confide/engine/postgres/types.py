@@ -41,7 +41,7 @@ _NOT_A_NUMBER: Final = "CAST('NaN' AS NUMERIC)"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredType:
+class PostgresType:
     """The type of a column, of a domain the one below it: its name, its family, and the digits of a decimal."""
 
     name: str
@@ -57,12 +57,12 @@ class StoredType:
         return _WORDS.get(self.family, f"the type {self.name}")
 
 
-def stored_type(name: str, number: int, modifier: int, labels: bool) -> StoredType:
+def stored_type(name: str, number: int, modifier: int, labels: bool) -> PostgresType:
     """A type from its row in the catalogue; `modifier` holds digits, `labels` are of an enumeration or of citext."""
     if labels:
-        return StoredType(name, "text")
+        return PostgresType(name, "text")
     family = _FAMILIES.get(number, "other")
-    return StoredType(name, family, _digits(modifier) if family == "decimal" else None)
+    return PostgresType(name, family, _digits(modifier) if family == "decimal" else None)
 
 
 def _digits(modifier: int) -> tuple[int, int] | None:
@@ -76,14 +76,14 @@ def _digits(modifier: int) -> tuple[int, int] | None:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def plain(column: Column | None, raw: str, stored: StoredType) -> tuple[str, str]:
+def plain(column: Column | None, raw: str, stored: PostgresType) -> tuple[str, str]:
     """A type in DuckDB's words that a column can be given in, and the SQL that gives it so; None: nobody describes it.
 
     Numbers and days are given as such. For everything else, what is no text, whole number or boolean is given as its
     canonical text.
     """
     if stored.family == "moment":
-        raw, stored = f"({raw} AT TIME ZONE 'UTC')", StoredType(stored.name, "timestamp")
+        raw, stored = f"({raw} AT TIME ZONE 'UTC')", PostgresType(stored.name, "timestamp")
     match column, stored.family:
         case _, "integer":
             return "BIGINT", cast(raw, "BIGINT")
@@ -131,7 +131,7 @@ def canonical_text(raw: str, family: Family) -> str:
             assert_never(family)
 
 
-def _decimal(column: Number | Unbounded | None, raw: str, stored: StoredType) -> tuple[str, str]:
+def _decimal(column: Number | Unbounded | None, raw: str, stored: PostgresType) -> tuple[str, str]:
     """A decimal of so many digits as it is; one of any number of digits cut to those that its grid can tell apart."""
     if stored.digits is not None:
         return stored.words, f"NULLIF({raw}, {_NOT_A_NUMBER})"

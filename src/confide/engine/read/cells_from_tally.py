@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.engine.protocol import Counts
 from confide.engine.read.arrays import integers
 from confide.engine.result import Columns
-from confide.query.tree import Always, Cell, Summary, Tally
+from confide.query.tree import Always, Cell, Summary, Tallied
 
 _NARROW = 2**62
 
@@ -26,7 +26,7 @@ def teller(summary: Summary) -> int | None:
     return next(places, None)
 
 
-def _tells(tally: Tally, cell: Cell) -> bool:
+def _tells(tally: Tallied, cell: Cell) -> bool:
     if cell.kind == "rows":
         return cell.where == Always(True)
     return cell.kind in ("known", "total") and (cell.subject, cell.where) == (tally.subject, tally.where)

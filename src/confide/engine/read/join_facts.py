@@ -99,7 +99,7 @@ def _most(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class SharedRows:
     """Of one group: sets of entities that share joined rows, numbered anew, and what those rows count for.
 
     Where each joined row has one entity, `entities` is None, and `weights` are contributions of entities with how
@@ -124,7 +124,7 @@ class SharesInquiry:
     weight: int
     largest: int = MOST_ADDED
 
-    def read(self, statements: Statements) -> tuple[Shares, ...]:
+    def read(self, statements: Statements) -> tuple[SharedRows, ...]:
         question, owners = self.question, distinct_owners(self.question)
         bound = Bound(owners[0], 1, 1)
         parts = (question.where, *(Known(owner, negated=False) for owner in owners[1:]))
@@ -185,7 +185,7 @@ def _twice(column: Any) -> Any:
     return np.ma.masked_array(np.concatenate([plain, plain]), np.concatenate([mask, mask]))
 
 
-def _arranged(columns: dict[str, Any], question: Conjunction, owners: int) -> tuple[Shares, ...]:
+def _arranged(columns: dict[str, Any], question: Conjunction, owners: int) -> tuple[SharedRows, ...]:
     """By group, in the order of the product of the keys' domains."""
     weights = np.asarray(columns["w"]).astype(np.int64)
     group = np.zeros(len(weights), dtype=np.int64)
@@ -197,7 +197,7 @@ def _arranged(columns: dict[str, Any], question: Conjunction, owners: int) -> tu
     if owners > 1:
         entities = np.stack([np.asarray(columns[f"u{place}"]).astype(np.int64) for place in range(owners)], axis=1)
     return tuple(
-        Shares(None if entities is None else entities[inside], weights[inside], counts[inside])
+        SharedRows(None if entities is None else entities[inside], weights[inside], counts[inside])
         for inside in (group == place for place in range(groups))
     )
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confide.engine.protocol import Counts, Window
 from confide.engine.sql.stretches import Stretch
 from confide.query.grid import EvenGrid
-from confide.query.tree import Tally
+from confide.query.tree import Tallied
 
 FEW: Final = 1_024
 """Up to so many cells a group are read in one pass."""
@@ -26,7 +26,7 @@ MOST: Final = 50_000
 LEAST: Final = 16
 PASSES: Final = 3
 
-Read = Callable[[Tally, Sequence[Stretch] | None], tuple[Counts, ...]]
+Read = Callable[[Tallied, Sequence[Stretch] | None], tuple[Counts, ...]]
 """One tally for each group; `stretches` are those values that are wanted, of which others may come along."""
 
 
@@ -35,7 +35,7 @@ class ChangedError(Exception):
 
 
 def refined(
-    read: Read, found: tuple[Counts, ...], coarse: Tally, finer: Sequence[Tally], windows: Sequence[Window]
+    read: Read, found: tuple[Counts, ...], coarse: Tallied, finer: Sequence[Tallied], windows: Sequence[Window]
 ) -> tuple[Counts, ...]:
     """One tally for each group, coarse outside of its windows: from what the first pass found, and finer ones."""
     for fine in finer:
@@ -48,7 +48,7 @@ def refined(
     return found
 
 
-def passes(tally: Tally, groups: int) -> tuple[Tally, ...]:
+def passes(tally: Tallied, groups: int) -> tuple[Tallied, ...]:
     """A tally on coarse grids, each nested in the one before, and last as it is."""
     if tally.sums or not isinstance(tally.grid, EvenGrid | None):
         return (tally,)

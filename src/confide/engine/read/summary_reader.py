@@ -18,7 +18,7 @@ from confide.engine.sql.grid_tally import pointed, summed
 from confide.engine.sql.statement import SummaryWriter
 from confide.engine.sql.stretches import Stretch
 from confide.query.grouping import key_size
-from confide.query.tree import Summary, Tally
+from confide.query.tree import Summary, Tallied
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Evaluation:
             read_cells = bool(summary.cells) and telling is None
             exact = arrange(self.rows(self.writer.statement(self.bounding)) if read_cells else [], summary)
 
-        def read(tally: Tally, stretches: Sequence[Stretch] | None) -> tuple[Counts, ...]:
+        def read(tally: Tallied, stretches: Sequence[Stretch] | None) -> tuple[Counts, ...]:
             statement = self.writer.tally_statement(tally, self.bounding, only, stretches)
             return self._arranged(self.columns(statement), tally, exact)
 
@@ -63,7 +63,7 @@ class Evaluation:
             tallies.append(refined(read, found, first, finer, windows.get(place, ())))
         return replace(exact, cells=cells, tallies=tuple(tallies))
 
-    def _telling(self, tally: Tally, exact: Exact) -> tuple[tuple[Counts, ...], tuple[NDArray[Any], ...]]:
+    def _telling(self, tally: Tallied, exact: Exact) -> tuple[tuple[Counts, ...], tuple[NDArray[Any], ...]]:
         """A tally, and the cells that it tells."""
         cells = self.summary.cells
         sums = tally.grid is not None and any(cell.kind == "total" for cell in cells)
@@ -73,7 +73,7 @@ class Evaluation:
         own = known if tally.sums else tuple(counts[:2] for counts in known)
         return own, told(cells, known, unknown)
 
-    def _arranged(self, columns: Columns, tally: Tally, exact: Exact) -> tuple[Counts, ...]:
+    def _arranged(self, columns: Columns, tally: Tallied, exact: Exact) -> tuple[Counts, ...]:
         placed = pointed(columns, tally.grid)
         sums = summed(placed, tally.grid) if tally.sums and tally.grid is not None else None
         return arrange_tally(placed, self.summary, exact.keys, sums)

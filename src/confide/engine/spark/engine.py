@@ -20,7 +20,7 @@ from confide.engine.read.multipass import passes
 from confide.engine.read.public_facts import most_rows
 from confide.engine.result import Columns, Rows
 from confide.engine.spark.parts import Files, Part, TooManyKindsError
-from confide.engine.spark.schema import Place, relation
+from confide.engine.spark.schema import SparkTable, relation
 from confide.engine.spark.session import NoExecutorsError, OwnSession, new_tag
 from confide.engine.spark.types import type_name
 from confide.engine.sql.storage import Storage
@@ -52,7 +52,7 @@ class SparkEngine(SqlEngine):
     _reads_once = True
 
     def __init__(
-        self, policy: Policy, places: Mapping[str, Place], spark: Any, limit_seconds: float = _LIMIT_SECONDS
+        self, policy: Policy, places: Mapping[str, SparkTable], spark: Any, limit_seconds: float = _LIMIT_SECONDS
     ) -> None:
         super().__init__()
         self._policy = policy
@@ -302,7 +302,7 @@ def _opened(spark: Any, limit_seconds: float) -> OwnSession:
     raise SourceError(complaint)
 
 
-def _wrong(error: Exception, place: Place) -> str:
+def _wrong(error: Exception, place: SparkTable) -> str:
     """What is wrong with a table, by the kind of an error alone."""
     if isinstance(error, NoExecutorsError):
         return "cannot be read: Spark has no executors; check that it has workers, and that they have free cores"

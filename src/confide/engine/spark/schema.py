@@ -13,7 +13,7 @@ from confide.policy import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SparkTable:
     """Where a table is: Parquet files, or a name in the catalogue."""
 
     where: str
@@ -21,14 +21,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class SparkRelation:
     """What stands for a table in a statement, and how its columns are then stored."""
 
     query: str
     storages: Mapping[str, Storage]
 
 
-def relation(table: Table, parts: Sequence[tuple[str, Mapping[str, str]]]) -> Relation:
+def relation(table: Table, parts: Sequence[tuple[str, Mapping[str, str]]]) -> SparkRelation:
     """The columns that the policy names, each in the type that statements expect of it; of a public table all.
 
     Each part is a view and the types of its columns. What a value means is settled part by part, before they are one.
@@ -45,7 +45,7 @@ def relation(table: Table, parts: Sequence[tuple[str, Mapping[str, str]]]) -> Re
         shown = ", ".join(f"{column.sql} AS {name(label)}" for label, column in stored.items()) or "1 AS one"
         queries.append(Translator("spark", {"base": base})(f"SELECT {shown} FROM main.base AS base"))
         storages[place] = {label: column.storage for label, column in stored.items()}
-    return Relation(" UNION ALL ".join(queries), storages[0])
+    return SparkRelation(" UNION ALL ".join(queries), storages[0])
 
 
 def _read(table: Table, types: Mapping[str, str]) -> dict[str, tuple[str, Stored]]:

@@ -35,7 +35,7 @@ _LENGTHS: Final = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredType:
+class SparkType:
     """The type of a column: its name, its family, and how many digits after the point a decimal has."""
 
     name: str
@@ -53,18 +53,18 @@ def type_name(field: Any) -> str:
     return str((field.metadata or {}).get(_LENGTHS) or field.dataType.simpleString())
 
 
-def stored_type(name: str) -> StoredType:
+def stored_type(name: str) -> SparkType:
     """A type by its whole name."""
     if name in _FAMILIES:
-        return StoredType(name, _FAMILIES[name])
+        return SparkType(name, _FAMILIES[name])
     for family, pattern in _PATTERNS.items():
         found = re.fullmatch(pattern, name)
         if found:
-            return StoredType(name, family, int(found[2]) if family == "decimal" else 0)
-    return StoredType(name, "other")
+            return SparkType(name, family, int(found[2]) if family == "decimal" else 0)
+    return SparkType(name, "other")
 
 
-def plain(column: Column | None, raw: str, stored: StoredType) -> tuple[str, str]:
+def plain(column: Column | None, raw: str, stored: SparkType) -> tuple[str, str]:
     """A type in DuckDB's words that a column can be given in, and the SQL that gives it so; None: nobody describes it.
 
     Numbers and days are given as such. For everything else, what is no text, whole number or boolean is given as its
@@ -91,7 +91,7 @@ def plain(column: Column | None, raw: str, stored: StoredType) -> tuple[str, str
     return "VARCHAR", canonical_text(raw, stored)
 
 
-def canonical_text(raw: str, stored: StoredType) -> str:
+def canonical_text(raw: str, stored: SparkType) -> str:
     """The one text that stands for a value; bytes that are no text are NULL, since nobody could be told of them."""
     match stored.family:
         case "float":
@@ -120,7 +120,7 @@ def canonical_text(raw: str, stored: StoredType) -> str:
             assert_never(stored.family)
 
 
-def _as_bytes(raw: str, stored: StoredType) -> str:
+def _as_bytes(raw: str, stored: SparkType) -> str:
     """A text that is compared as bytes; one of CHAR without the blanks that fill it up, as in other databases."""
     if stored.name == "string":
         return raw

@@ -21,7 +21,7 @@ _LONGEST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedRows:
     """A relation to bound: its FROM and WHERE, the unit's column, the keys and inputs to keep, and what orders rows.
 
     `texts` are those of `u`, the keys `k0`, ... and what orders rows, `o0`, ..., that may be texts of any length.
@@ -36,7 +36,7 @@ class Bounded:
     texts: frozenset[str]
 
 
-def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
+def bounded_rows(relation: BoundedRows, bound: Bound, secret: bytes) -> str:
     """The SQL of the rows that are kept, with their keys and inputs."""
     kept = ", ".join(alias for alias, _ in (*relation.keys, *relation.inputs)) or "1 AS one"
     limits_groups = bool(relation.keys) and bound.groups < bound.rows
@@ -61,7 +61,7 @@ def bounded_rows(relation: Bounded, bound: Bound, secret: bytes) -> str:
     return f"WITH many AS MATERIALIZED ({many}) {' UNION ALL '.join(parts)}"
 
 
-def bounded_once(relation: Bounded, bound: Bound, secret: bytes) -> str:
+def bounded_once(relation: BoundedRows, bound: Bound, secret: bytes) -> str:
     """The same rows from one reading of the relation, for engines where two readings may see different rows.
 
     Only the rows of units that have too many are hashed; which of the others comes first does not matter.
@@ -80,13 +80,13 @@ def bounded_once(relation: Bounded, bound: Bound, secret: bytes) -> str:
     return f"SELECT {kept} FROM (SELECT *, {ranked} AS rn FROM ({rows}) AS b) AS n WHERE rn <= {bound.rows}"
 
 
-def _rows_of(relation: Bounded, units: str, extra: Columns) -> str:
+def _rows_of(relation: BoundedRows, units: str, extra: Columns) -> str:
     inside = f"{relation.unit} IN ({units})"
     columns = [("u", relation.unit), *relation.keys, *relation.inputs, *extra]
     return select(columns, relation.source, [*relation.conditions, inside])
 
 
-def _first_groups(rows: str, relation: Bounded, bound: Bound, secret: bytes, few: int | None = None) -> str:
+def _first_groups(rows: str, relation: BoundedRows, bound: Bound, secret: bytes, few: int | None = None) -> str:
     aliases = [alias for alias, _ in relation.keys]
     # The unit is part of the hash, so that not every unit keeps the same groups.
     order = _order(["u", *aliases], relation.texts, secret, few)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import assert_never
 
-from confide.engine.sql.bounding import Bounded, bounded_once, bounded_rows
+from confide.engine.sql.bounding import BoundedRows, bounded_once, bounded_rows
 from confide.engine.sql.expression_sql import RowWriter
 from confide.engine.sql.grid_tally import gridded_rows, sum_columns
 from confide.engine.sql.group_codes import place_sql, placed
@@ -28,7 +28,7 @@ from confide.query.tree import (
     Scan,
     Span,
     Summary,
-    Tally,
+    Tallied,
     UnknownKey,
 )
 
@@ -61,7 +61,7 @@ class SummaryWriter:
 
     def tally_statement(
         self,
-        tally: Tally,
+        tally: Tallied,
         bounding: bool = True,
         only: Mapping[int, Sequence[str]] | None = None,
         stretches: Sequence[Stretch] | None = None,
@@ -146,7 +146,7 @@ class SummaryWriter:
             return select([*keys, *inputs], source, conditions)
         order = [self._order(field) for field in summary.order_by]
         write = bounded_once if self._once else bounded_rows
-        bounded = Bounded(source, conditions, unit, keys, inputs, order, self._texts(summary.bound))
+        bounded = BoundedRows(source, conditions, unit, keys, inputs, order, self._texts(summary.bound))
         return write(bounded, summary.bound, self._secret)
 
     def _texts(self, bound: Bound) -> frozenset[str]:

@@ -14,10 +14,10 @@ from confide.ledger.process.durability import sync_path
 from confide.ledger.record.terms import Terms
 from confide.ledger.sqlite import file as sqlite_file
 from confide.ledger.sqlite.file_check import verify
-from confide.ledger.sqlite.files import Place
+from confide.ledger.sqlite.files import LedgerFiles
 
 
-def create(place: Place, terms: Terms) -> bool:
+def create(place: LedgerFiles, terms: Terms) -> bool:
     """Make a ledger at `place`; False if somebody else did so first. Of any number of makers exactly one succeeds.
 
     The anchor is put in its place before the ledger. So a ledger without an anchor is never one that is being made: it
@@ -61,7 +61,7 @@ def restore_anchor(path: str | os.PathLike[str], anchor: str | os.PathLike[str] 
     The whole chain is verified first. An anchor that can be read is never replaced: a ledger that is behind it has lost
     charges, and no program can know how many.
     """
-    place = Place.of(path, anchor)
+    place = LedgerFiles.of(path, anchor)
     place.require_ledger()
     statement = verify(place, 10.0, anchored=False)
     if os.path.lexists(place.anchor):

@@ -10,10 +10,10 @@ from confide.ledger.process.anchor import Mark, missing, read_mark
 from confide.ledger.record.replay import Statement
 from confide.ledger.soundness import UNREADABLE, Opened, judged, walked
 from confide.ledger.sqlite import file as sqlite_file
-from confide.ledger.sqlite.files import Place
+from confide.ledger.sqlite.files import LedgerFiles
 
 
-def inspect(place: Place, wait: float) -> Opened:
+def inspect(place: LedgerFiles, wait: float) -> Opened:
     """The cheap check of every opening: schema, genesis, terms, accounts, last entry, and the anchor."""
     # The anchor first: it only ever follows the ledger, so a ledger read later can only be further.
     mark = read_mark(place.anchor)
@@ -23,7 +23,7 @@ def inspect(place: Place, wait: float) -> Opened:
         return opened
 
 
-def verify(place: Place, wait: float, *, anchored: bool = True) -> Statement:
+def verify(place: LedgerFiles, wait: float, *, anchored: bool = True) -> Statement:
     """Walk the whole chain, add it up again, and compare with it every row and stored answer beside it."""
     mark = read_mark(place.anchor) if anchored else None
     with _snapshot(place, wait) as connection:
@@ -36,14 +36,14 @@ def verify(place: Place, wait: float, *, anchored: bool = True) -> Statement:
         return statement
 
 
-def _require_anchor(mark: Mark | None, place: Place) -> None:
+def _require_anchor(mark: Mark | None, place: LedgerFiles) -> None:
     """Also of a ledger without a charge: it may have been copied without its log, which holds them."""
     if mark is None:
         raise missing(place.anchor)
 
 
 @contextlib.contextmanager
-def _snapshot(place: Place, wait: float) -> Iterator[sqlite3.Connection]:
+def _snapshot(place: LedgerFiles, wait: float) -> Iterator[sqlite3.Connection]:
     """One state of the ledger, read-only, with our errors. A fork waits for it: see `Transactions.abandon`."""
     try:
         with undivided():

@@ -21,7 +21,7 @@ def never_made(name: str) -> LedgerMissing:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LedgerFiles:
     """The files of one ledger. An anchor on another disk also notices when a whole folder is set back."""
 
     path: Path

@@ -9,8 +9,8 @@ from confide.ledger.record.chain import Head
 from confide.ledger.record.terms import Terms
 from confide.ledger.sqlite import creation
 from confide.ledger.sqlite.file_check import inspect, verify
-from confide.ledger.sqlite.files import Place
-from confide.ledger.sqlite.transaction import Transactions
+from confide.ledger.sqlite.files import LedgerFiles
+from confide.ledger.sqlite.transaction import SqliteTransactions
 from confide.privacy.budget import Budget
 
 PathLike = str | os.PathLike[str]
@@ -20,10 +20,10 @@ PathLike = str | os.PathLike[str]
 class SqliteLedger(KeptLedger):
     """A durable ledger. Make one with `create`, `open` or `open_or_create`; use it from any thread and across forks."""
 
-    def __init__(self, place: Place, timeout: float = TIMEOUT) -> None:
+    def __init__(self, place: LedgerFiles, timeout: float = TIMEOUT) -> None:
         place.require_ledger()
         opened = inspect(place, timeout)
-        transactions = Transactions(place, opened.identity, timeout)
+        transactions = SqliteTransactions(place, opened.identity, timeout)
         super().__init__(opened, transactions)
         self._place = place
         self._timeout = timeout
@@ -43,7 +43,7 @@ class SqliteLedger(KeptLedger):
         timeout: float = TIMEOUT,
     ) -> Self:
         """Make a new ledger where there is none."""
-        place = Place.of(path, anchor)
+        place = LedgerFiles.of(path, anchor)
         place.require_nothing()
         if not creation.create(place, Terms.of(budget, caps)):
             place.require_nothing()
@@ -60,7 +60,7 @@ class SqliteLedger(KeptLedger):
         timeout: float = TIMEOUT,
     ) -> Self:
         """Open a ledger that is there; a budget or caps that are given must be its own."""
-        place = Place.of(path, anchor)
+        place = LedgerFiles.of(path, anchor)
         return cls(place, timeout)._with_terms(budget, caps, place.name)
 
     @classmethod
@@ -74,7 +74,7 @@ class SqliteLedger(KeptLedger):
         timeout: float = TIMEOUT,
     ) -> Self:
         """Open a ledger, or make it if there is no trace of one. All who do so at once get the same one."""
-        place = Place.of(path, anchor)
+        place = LedgerFiles.of(path, anchor)
         if place.empty:
             creation.create(place, Terms.of(budget, caps))
         else:

@@ -20,16 +20,16 @@ from confide.ledger.process.open_connection import Holding
 from confide.ledger.record.entry import Position
 from confide.ledger.soundness import UNREADABLE, require_not_behind
 from confide.ledger.sqlite import file as sqlite_file
-from confide.ledger.sqlite.files import Place
+from confide.ledger.sqlite.files import LedgerFiles
 
 _LOG_BYTES = 4 * 2**20  # a write-ahead log beyond this is folded into the ledger,
 _COMMITS = 256  # but not more often than this
 
 
-class Transactions(Holding[sqlite3.Connection]):
+class SqliteTransactions(Holding[sqlite3.Connection]):
     """One connection and one anchor, opened when first needed, used by one thread at a time."""
 
-    def __init__(self, place: Place, identity: str, timeout: float) -> None:
+    def __init__(self, place: LedgerFiles, identity: str, timeout: float) -> None:
         self._place = place
         self._identity = identity
         self._inode = place.inode()

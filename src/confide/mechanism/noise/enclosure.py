@@ -31,7 +31,7 @@ def exponential(rate: Fraction, bits: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ExponentialWeights:
     """Weights w₀ = 1, w₁, w₂, ... with w[k+1] / w[k] = exp(-(first + k·step)), all but w₀ doubled if `folded`.
 
     A step of 0 is a geometric law and a positive step a half Gaussian; folded, they are the laws of |X| for the

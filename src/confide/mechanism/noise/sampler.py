@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism.noise.coin import bernoulli_exponential
-from confide.mechanism.noise.enclosure import Weights
+from confide.mechanism.noise.enclosure import ExponentialWeights
 from confide.mechanism.noise.handful import draws_few, few, signed
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.mechanism.noise.randomness import Randomness
-from confide.mechanism.noise.sampling_table import Table, table
+from confide.mechanism.noise.sampling_table import SamplingTable, table
 
 BLOCK: Final = 1 << 16
 WIDE_BITS: Final = 48  # from this many bits below the leading digit on, draws are Python integers
@@ -84,16 +84,16 @@ class _Sampler(Protocol):
 def _sampler(law: DiscreteLaplace | DiscreteGaussian) -> _Sampler:
     if isinstance(law, DiscreteLaplace):
         if law.scale <= DIRECT_SCALE:
-            return _Direct(table(Weights(1 / law.scale, folded=True), signed=True))
+            return _Direct(table(ExponentialWeights(1 / law.scale, folded=True), signed=True))
         return _digits(law.scale)
     if law.variance <= DIRECT_VARIANCE:
-        return _Direct(table(Weights(1 / (2 * law.variance), 1 / law.variance, folded=True), signed=True))
+        return _Direct(table(ExponentialWeights(1 / (2 * law.variance), 1 / law.variance, folded=True), signed=True))
     return _blocks(law.variance)
 
 
 @dataclass(frozen=True, slots=True)
 class _Direct:
-    table: Table
+    table: SamplingTable
     wide: bool = False
 
     def draw(self, count: int, randomness: Randomness) -> AnyIntegers:
@@ -102,7 +102,7 @@ class _Direct:
 
 @dataclass(frozen=True, slots=True)
 class _Digits:
-    digits: tuple[tuple[Table, int], ...]  # each with its place: the power of two it counts
+    digits: tuple[tuple[SamplingTable, int], ...]  # each with its place: the power of two it counts
     wide: bool
 
     def draw(self, count: int, randomness: Randomness) -> AnyIntegers:
@@ -115,17 +115,17 @@ class _Digits:
 
 def _digits(scale: Fraction) -> _Digits:
     bits = math.floor(scale).bit_length() - 4  # the leading digit is geometric with a scale in [8, 16)
-    tables = [(table(Weights(2**bits / scale)), bits)]
+    tables = [(table(ExponentialWeights(2**bits / scale)), bits)]
     groups = -(-bits // DIGIT_BITS)
     places = [bits * group // groups for group in range(groups + 1)]
     for place, end in pairwise(places):
-        tables.append((table(Weights(2**place / scale, count=2 ** (end - place))), place))
+        tables.append((table(ExponentialWeights(2**place / scale, count=2 ** (end - place))), place))
     return _Digits(tuple(tables), bits >= WIDE_BITS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    block: Table
+    block: SamplingTable
     bits: int  # a block holds 2^bits integers
     variance: Fraction
     fast_blocks: int  # in blocks before this one the rate stays below FAST_RATE
@@ -165,7 +165,7 @@ class _Blocks:
 
 def _blocks(variance: Fraction) -> _Blocks:
     bits = math.isqrt(math.floor(variance)).bit_length() - 7
-    weights = Weights(4**bits / (2 * variance), 4**bits / variance)
+    weights = ExponentialWeights(4**bits / (2 * variance), 4**bits / variance)
     fast_blocks = math.floor(Fraction(FAST_RATE) / weights.step)  # the rate in block b is below (b + 1)·step
     return _Blocks(table(weights), bits, variance, fast_blocks, bits >= WIDE_BITS)
 

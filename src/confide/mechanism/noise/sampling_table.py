@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanism.noise.enclosure import Weights
+from confide.mechanism.noise.enclosure import ExponentialWeights
 from confide.mechanism.noise.randomness import Randomness
 
 CELL_BITS: Final = 16
@@ -33,10 +33,10 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class SamplingTable:
     """Draws k = 0, 1, 2, ... with the law of `weights`; if `signed`, k and -k alike, the weights being folded."""
 
-    weights: Weights
+    weights: ExponentialWeights
     signed: bool
     cells: NDArray[np.int16]  # the value for each 16-bit prefix, or UNDECIDED
     lows: NDArray[np.uint64]  # low for k = 0, 1, ... without a last one that is 1
@@ -67,7 +67,7 @@ class Table:
         return indices
 
 
-def table(weights: Weights, signed: bool = False) -> Table:
+def table(weights: ExponentialWeights, signed: bool = False) -> SamplingTable:
     """The table of some weights, which must have fewer than 32,768 entries that matter."""
     enclosed = weights.cumulative(64)
     inner = slice(None, -1) if enclosed.ends else slice(None)
@@ -82,10 +82,10 @@ def table(weights: Weights, signed: bool = False) -> Table:
     cells = np.where((first == last) & ~tied, first, UNDECIDED).astype(np.int16)
     if signed:
         cells = np.stack([cells, np.where(cells == UNDECIDED, UNDECIDED, -cells)], axis=1).reshape(-1)
-    return Table(weights, signed, cells, lows, boundaries)
+    return SamplingTable(weights, signed, cells, lows, boundaries)
 
 
-def _refined(weights: Weights, word: int, randomness: Randomness) -> int:
+def _refined(weights: ExponentialWeights, word: int, randomness: Randomness) -> int:
     """The index that U has, given the first 64 bits of it."""
     known, bits = 64, REFINED_BITS
     while True:
@@ -97,4 +97,4 @@ def _refined(weights: Weights, word: int, randomness: Randomness) -> int:
         known, bits = bits, 2 * bits
 
 
-_cumulative = lru_cache(maxsize=4)(Weights.cumulative)
+_cumulative = lru_cache(maxsize=4)(ExponentialWeights.cumulative)

@@ -14,7 +14,7 @@ from confide.mechanism.noise.largest import MOST_ROWS, keep_shift
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.quantile.rank import TwoEnds, order_statistics, rank_forecast
 from confide.mechanism.selection.exponential import AnyIntegers, Exponential
-from confide.mechanism.statistic import NOTHING_EXPECTED, Estimated, Expectation, Forecast, Setting
+from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, StatisticEstimate, StatisticForecast
 from confide.mechanism.tally import REACH, Domain, Integers, Tally
 from confide.privacy.conversion import rho_of_exponential
 from confide.privacy.loss import ZCDP, PureDP
@@ -66,7 +66,7 @@ class FlippedPair:
         return ZCDP(sides * rho_of_exponential(self.setting.epsilon / sides))
 
     @property
-    def forecast(self) -> Forecast:
+    def forecast(self) -> StatisticForecast:
         sides = self._ends.sides
         end = self.lower(self.q, self.setting.row_epsilon / sides, self.setting.miss / sides)
         return rank_forecast(end.shift(self.expectation.rows or COPIES), self.setting, self.expectation, self.q)
@@ -74,10 +74,10 @@ class FlippedPair:
     def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "FlippedEnd":
         return FlippedEnd(Exponential(epsilon, 2 * FLIPPED), q, miss, self.setting)
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+    def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
         return self.measure_each([tally], randomness)[0]
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         return self._ends.measure_each(tallies, randomness)
 
     @property

@@ -14,7 +14,7 @@ from confide.mechanism.noise.largest import keep_shift
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.quantile.rank import TwoEnds, rank_forecast, target
 from confide.mechanism.selection.exponential import Exponential
-from confide.mechanism.statistic import NOTHING_EXPECTED, Estimated, Expectation, Forecast, Setting
+from confide.mechanism.statistic import NOTHING_EXPECTED, Expectation, Setting, StatisticEstimate, StatisticForecast
 from confide.mechanism.tally import Domain, Integers, Neighbours, Tally
 from confide.privacy.conversion import rho_of_exponential
 from confide.privacy.loss import ZCDP, PureDP
@@ -62,7 +62,7 @@ class Pair:
         return ZCDP(sides * rho_of_exponential(self.setting.epsilon / sides))
 
     @property
-    def forecast(self) -> Forecast:
+    def forecast(self) -> StatisticForecast:
         sides = self._ends.sides
         end = self.lower(max(self.q, 1 - self.q), self.setting.row_epsilon / sides, self.setting.miss / sides)
         return rank_forecast(end.ranks, self.setting, self.expectation, self.q)
@@ -70,10 +70,10 @@ class Pair:
     def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "ScoredEnd":
         return _narrowest(q, epsilon, miss, self.setting)
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+    def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
         return self.measure_each([tally], randomness)[0]
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         return self._ends.measure_each(tallies, randomness)
 
     def window(self) -> Callable[[int], Domain]:

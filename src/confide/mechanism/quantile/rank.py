@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from confide.errors import ParameterError
 from confide.mechanism.noise.randomness import Randomness
-from confide.mechanism.statistic import TYPICAL_ROWS, Estimated, Expectation, Forecast, Setting, inside
+from confide.mechanism.statistic import TYPICAL_ROWS, Expectation, Setting, StatisticEstimate, StatisticForecast, inside
 from confide.mechanism.tally import Domain, Tally
 
 FINEST_QUANTILE: Final = 10**6
@@ -89,7 +89,7 @@ class TwoEnds:
     def sides(self) -> int:
         return 1 if self.q in (0, 1) else 2
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         """One interval for each tally, with noise of its own."""
         low, high = self.setting.ends
         lower, upper = self.made()
@@ -119,7 +119,7 @@ class TwoEnds:
         lower = None if self.q == 0 else self.maker.lower(self.q, epsilon, miss)
         return lower, None if self.q == 1 else self.maker.lower(1 - self.q, epsilon, miss)
 
-    def _estimated(self, low: int, high: int) -> Estimated:
+    def _estimated(self, low: int, high: int) -> StatisticEstimate:
         """The middle; but if one end is only that of the domain, the other is closer to the quantile."""
         at_low, at_high = low == self.setting.ends[0], high == self.setting.ends[1]
         estimate = (low + high) // 2
@@ -139,7 +139,7 @@ def _window(lower: LowerEnd | None, upper: LowerEnd | None, rows: int) -> Domain
     return min(first for first, _ in known), max(last for _, last in known)
 
 
-def rank_forecast(ranks: float, setting: Setting, expectation: Expectation, q: Fraction) -> Forecast:
+def rank_forecast(ranks: float, setting: Setting, expectation: Expectation, q: Fraction) -> StatisticForecast:
     """From ranks to values, if values lie evenly over their spread."""
     low, high = setting.ends
     rows = expectation.rows or TYPICAL_ROWS
@@ -149,4 +149,6 @@ def rank_forecast(ranks: float, setting: Setting, expectation: Expectation, q: F
     if min(q, 1 - q) * rows < ranks:
         half_width = max(half_width, (high - low) / 4)  # one end falls off the data
     said = "" if expectation.rows and expectation.spread else " (a guess: say how many rows and what spread to expect)"
-    return Forecast(half_width, f"{ranks:.0f} rows to each side, {rows} rows evenly over {spread:.6g}{said}", ranks)
+    return StatisticForecast(
+        half_width, f"{ranks:.0f} rows to each side, {rows} rows evenly over {spread:.6g}{said}", ranks
+    )

@@ -15,10 +15,10 @@ from confide.mechanism.smooth.smooth import SMALLEST_SCALE, Smooth
 from confide.mechanism.statistic import (
     NOTHING_EXPECTED,
     TYPICAL_ROWS,
-    Estimated,
     Expectation,
-    Forecast,
     Setting,
+    StatisticEstimate,
+    StatisticForecast,
     inside,
 )
 from confide.mechanism.tally import Domain, Integers, Neighbours, Tally
@@ -59,7 +59,7 @@ class SmoothQuantile:
         return ZCDP(rho_of_pure(self.setting.epsilon))
 
     @property
-    def forecast(self) -> Forecast:
+    def forecast(self) -> StatisticForecast:
         """For values that lie evenly over their spread, in the middle of the domain."""
         low, high = self.setting.ends
         rows = self.expectation.rows or TYPICAL_ROWS
@@ -70,17 +70,17 @@ class SmoothQuantile:
         half_width = self._half_width(max(gap * (best + 1) * math.exp(-alpha * best), beyond))
         known = self.expectation.rows and self.expectation.spread
         said = "" if known else " (a guess: say how many rows and what spread to expect)"
-        return Forecast(min(half_width, (high - low) / 2), f"{rows} rows evenly over {spread:.6g}{said}")
+        return StatisticForecast(min(half_width, (high - low) / 2), f"{rows} rows evenly over {spread:.6g}{said}")
 
     def _half_width(self, sensitivity: float) -> float:
         smooth = Smooth(self.setting.row_epsilon)
         scale = smooth.expected_scale(sensitivity, self.setting.miss)
         return smooth.half_width(scale, self.setting.miss) + scale
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         return [self.measure(tally, randomness) for tally in tallies]
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+    def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
         domain = self.setting.ends
         clipped = tally.clipped(*domain)
         smooth = Smooth(self.setting.row_epsilon)

@@ -13,7 +13,14 @@ from confide.mechanism.interval.interval import Assumes
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.quantile.rank import TwoEnds, rank_forecast, target
 from confide.mechanism.selection.sparse_vector import SparseVector, Stream
-from confide.mechanism.statistic import NOTHING_EXPECTED, TYPICAL_ROWS, Estimated, Expectation, Forecast, Setting
+from confide.mechanism.statistic import (
+    NOTHING_EXPECTED,
+    TYPICAL_ROWS,
+    Expectation,
+    Setting,
+    StatisticEstimate,
+    StatisticForecast,
+)
 from confide.mechanism.tally import Domain, Neighbours, Tally
 from confide.privacy.conversion import rho_of_pure
 from confide.privacy.loss import ZCDP, PureDP
@@ -53,7 +60,7 @@ class Walk:
         return ZCDP(rho_of_pure(self.setting.epsilon))
 
     @property
-    def forecast(self) -> Forecast:
+    def forecast(self) -> StatisticForecast:
         sides = self._ends.sides
         end = self.lower(max(self.q, 1 - self.q), self.setting.row_epsilon / sides, self.setting.miss / sides)
         low, high = self.setting.ends
@@ -63,10 +70,10 @@ class Walk:
     def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "WalkedEnd":
         return walked_end(q, epsilon, self.setting.neighbours, miss, self.setting.size)
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+    def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
         return self.measure_each([tally], randomness)[0]
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         return self._ends.measure_each(tallies, randomness)
 
     def window(self) -> Callable[[int], Domain]:

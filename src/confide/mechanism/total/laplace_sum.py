@@ -15,7 +15,7 @@ from confide.mechanism.quantile.svt import WalkedEnd, walked_end
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Domain, Tally
 from confide.mechanism.total.clipping import SHELL, Radius, clip_range
-from confide.mechanism.total.summation import Span, sensitivity
+from confide.mechanism.total.summation import SumSpan, sensitivity
 
 CENTRE_SHARE: Final = Fraction(1, 12)
 RADIUS_SHARE: Final = Fraction(1, 12)
@@ -52,7 +52,7 @@ class DeclaredRange:
         low, high = self.setting.ends
         return (high - low) / 4
 
-    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
+    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> SumSpan:
         centre = self._centre(centred)
         return noised(tally, centre, self._sensitivity(centred), epsilon, miss, randomness)
 
@@ -115,7 +115,7 @@ class FoundRange:
         low, high = self.setting.ends
         return (expectation.spread if expectation.spread is not None else high - low) / 8
 
-    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
+    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> SumSpan:
         domain, shares = self.setting.ends, self._shares(epsilon, centred)
         centre = self._locate(tally, domain, shares[0], randomness) if centred else 0
         farthest = max(abs(domain[0] - centre), abs(domain[1] - centre))
@@ -143,9 +143,9 @@ class FoundRange:
         return high - low if centred else max(abs(low), abs(high))
 
 
-def noised(tally: Tally, centre: int, each: int, epsilon: Fraction, miss: float, randomness: Randomness) -> Span:
+def noised(tally: Tally, centre: int, each: int, epsilon: Fraction, miss: float, randomness: Randomness) -> SumSpan:
     """Σ(x - centre), of which one row changes at most `each`, with noise and its exact quantile."""
     total = tally.total() - centre * tally.rows
     measurement = laplace(each, epsilon).measure(np.array([total], dtype=object), randomness)
     estimate, half_width = int(measurement.values[0]), measurement.law.half_width(1 - Fraction(miss))
-    return Span(centre, estimate, estimate - half_width, estimate + half_width, measurement.law, miss)
+    return SumSpan(centre, estimate, estimate - half_width, estimate + half_width, measurement.law, miss)

@@ -11,7 +11,7 @@ from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.race import Lanes, powers_of_two
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Tally, bucketed, signs_between
-from confide.mechanism.total.summation import Span, centre_of, shifted
+from confide.mechanism.total.summation import SumSpan, centre_of, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class RacedSum:
         low, high = self.setting.ends
         return (expectation.spread if expectation.spread is not None else high - low) / 2
 
-    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
+    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> SumSpan:
         centre, lanes = centre_of(self.setting.ends, centred), self._lanes(epsilon, miss, centred)
         buckets = bucketed(shifted(tally, centre), lanes.sensitivities)
         estimate = low = high = 0
@@ -62,7 +62,7 @@ class RacedSum:
             below, _, above = lanes.run(buckets.sums_upto(sign), randomness)
             estimate += below if sign else -below
             low, high = (low + below, high + above) if sign else (low - above, high - below)
-        return Span(centre, estimate, low, high)
+        return SumSpan(centre, estimate, low, high)
 
     def _lanes(self, epsilon: Fraction, miss: float, centred: bool) -> Lanes:
         """Of the magnitudes of one sign."""

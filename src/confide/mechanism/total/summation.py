@@ -14,7 +14,14 @@ from confide.mechanism.noise.additive import Additive, laplace
 from confide.mechanism.noise.law import Law, NoNoise
 from confide.mechanism.noise.measurement import Measurement
 from confide.mechanism.noise.randomness import Randomness
-from confide.mechanism.statistic import NOTHING_EXPECTED, TYPICAL_ROWS, Estimated, Expectation, Forecast, Setting
+from confide.mechanism.statistic import (
+    NOTHING_EXPECTED,
+    TYPICAL_ROWS,
+    Expectation,
+    Setting,
+    StatisticEstimate,
+    StatisticForecast,
+)
 from confide.mechanism.tally import Domain, Tally
 from confide.privacy.conversion import rho_of_pure
 from confide.privacy.loss import ZCDP, PureDP
@@ -24,7 +31,7 @@ COUNT_MISS: Final = 0.2  # of the miss rate, for the number of rows where that i
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SumSpan:
     """Σ(x - centre) over the rows: an estimate, and ends between which it lies.
 
     If the estimate is the exact sum plus noise of one law, `law` says which, and `miss` how often it is outside.
@@ -64,7 +71,7 @@ class Summer(Protocol):
     def off_centre(self, expectation: Expectation) -> float:
         """How far from its centre the mean may be expected: so much of the error of the count goes into a mean."""
 
-    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span: ...
+    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> SumSpan: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ class Summed:
         return ZCDP(rho_of_pure(self.setting.epsilon))
 
     @property
-    def forecast(self) -> Forecast:
+    def forecast(self) -> StatisticForecast:
         half_width = self.summer.expected(self._sum_epsilon, self._sum_miss, self._centred, self.expectation)
         rows = self.expectation.rows or TYPICAL_ROWS
         basis = f"{rows} rows" if self.statistic == "mean" else "any number of rows"
@@ -121,12 +128,12 @@ class Summed:
                 count = self._count.law.half_width(1 - Fraction(self.setting.miss * COUNT_MISS))
                 half_width += count * self.summer.off_centre(self.expectation)
             half_width = min(half_width / rows, (high - low) / 2)
-        return Forecast(half_width, basis)
+        return StatisticForecast(half_width, basis)
 
-    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[Estimated]:
+    def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         return [self.measure(tally, randomness) for tally in tallies]
 
-    def measure(self, tally: Tally, randomness: Randomness) -> Estimated:
+    def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
         clipped = tally.clipped(*self.setting.ends)
         if self._pointless(clipped.rows):
             return self._nothing()
@@ -137,7 +144,7 @@ class Summed:
         """Whether it is known without looking that a mean can only be reported as the domain."""
         return self.statistic == "mean" and (self.setting.size == 1 or (self._n_public and rows == 0))
 
-    def _finished(self, span: Span, rows: int, randomness: Randomness) -> Estimated:
+    def _finished(self, span: SumSpan, rows: int, randomness: Randomness) -> StatisticEstimate:
         if self.statistic == "total":
             return self._total(span, rows if self._n_public else None)
         if self._n_public:
@@ -172,13 +179,13 @@ class Summed:
     def _count(self) -> Additive:
         return laplace(1, self.setting.row_epsilon * self.summer.count_share)
 
-    def _total(self, span: Span, rows: int | None) -> Estimated:
+    def _total(self, span: SumSpan, rows: int | None) -> StatisticEstimate:
         """The ends cut to what is possible: no less than n times the lowest value if n is public, or not negative."""
         shift = span.centre * (rows or 0)
         ends = [part + shift for part in (span.low, span.estimate, span.high)]
         least, most = self._possible(rows)
         low, estimate, high = (int(min(max(end, least), most)) for end in ends)
-        return Estimated(estimate, Interval(low, high, self.setting.confidence, self.assumes))
+        return StatisticEstimate(estimate, Interval(low, high, self.setting.confidence, self.assumes))
 
     def _possible(self, rows: int | None) -> tuple[float, float]:
         if self.setting.domain is None:
@@ -188,7 +195,7 @@ class Summed:
             return rows * low, rows * high
         return 0 if low >= 0 else -math.inf, 0 if high <= 0 else math.inf
 
-    def _mean(self, span: Span, rows: int, least_rows: int, most_rows: int) -> Estimated:
+    def _mean(self, span: SumSpan, rows: int, least_rows: int, most_rows: int) -> StatisticEstimate:
         if least_rows < 1:
             return self._nothing()
         low = Fraction(span.low, least_rows if span.low < 0 else most_rows)
@@ -197,7 +204,7 @@ class Summed:
         margin = 2.0**-52 * max(abs(number) for number in numbers)  # rounding to doubles, outwards
         return self._inside(numbers[0] - margin, numbers[1], numbers[2] + margin)
 
-    def _ratio(self, span: Span, count: Measurement) -> Estimated:
+    def _ratio(self, span: SumSpan, count: Measurement) -> StatisticEstimate:
         """By the joint law of the two noises."""
         least, most = self.setting.domain or (-math.inf, math.inf)
         top = np.array([span.estimate], dtype=object)
@@ -216,15 +223,15 @@ class Summed:
         margin = 2.0**-50 * max(abs(span.centre), *(abs(end) for end in (low, high) if math.isfinite(end)), 0)
         return self._inside(span.centre + low - margin, span.centre + estimate, span.centre + high + margin)
 
-    def _nothing(self) -> Estimated:
+    def _nothing(self) -> StatisticEstimate:
         low, high = self.setting.domain or (-math.inf, math.inf)
         return self._inside(low, 0.0 if self.setting.domain is None else (low + high) / 2, high)
 
-    def _inside(self, low: float, estimate: float, high: float) -> Estimated:
+    def _inside(self, low: float, estimate: float, high: float) -> StatisticEstimate:
         least, most = self.setting.domain or (-math.inf, math.inf)
         low, high = min(max(low, least), most), min(max(high, least), most)
         interval = Interval(float(low), float(high), self.setting.confidence, self.assumes)
-        return Estimated(float(min(max(estimate, low), high)), interval, (low, high) == (least, most))
+        return StatisticEstimate(float(min(max(estimate, low), high)), interval, (low, high) == (least, most))
 
 
 def centre_of(domain: Domain, centred: bool) -> int:

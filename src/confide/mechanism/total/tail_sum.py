@@ -11,7 +11,7 @@ from confide.mechanism.noise.additive import Additive, laplace
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Tally, bucketed, geometric_edges, signs_between
-from confide.mechanism.total.summation import Span, centre_of, shifted
+from confide.mechanism.total.summation import SumSpan, centre_of, shifted
 
 BASE: Final = 4
 
@@ -59,7 +59,7 @@ class Tail:
         low, high = self.setting.ends
         return (expectation.spread if expectation.spread is not None else high - low) / 2
 
-    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> Span:
+    def span(self, tally: Tally, epsilon: Fraction, miss: float, centred: bool, randomness: Randomness) -> SumSpan:
         centre, signs = centre_of(self.setting.ends, centred), self._signs(centred)
         buckets = bucketed(shifted(tally, centre), self.edges(centred))
         levels = self._levels(np.array(buckets.edges), epsilon)
@@ -72,7 +72,7 @@ class Tail:
                 seen = noised if below else 0  # a bucket that cannot be told from an empty one counts as empty
                 estimate += seen if sign else -seen
                 low, high = (low + below, high + above) if sign else (low - above, high - below)
-        return Span(centre, estimate, low, high)
+        return SumSpan(centre, estimate, low, high)
 
     def _levels(self, edges: np.ndarray, epsilon: Fraction) -> list[Additive]:
         share = epsilon / 2 if self.setting.neighbours == "replace-one" else epsilon

@@ -93,7 +93,7 @@ class Answer:
     # --- taking it elsewhere ------------------------------------------------------------------------------------------
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One dict per row: keys as they are, an aggregate a as a, a_low, a_high."""
+        """One dict per row: keys as they are, an aggregate a, a_low, a_high."""
         names, columns = zip(*self._flat(), strict=True)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 

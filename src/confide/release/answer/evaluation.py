@@ -25,18 +25,18 @@ from confide.mechanism.interval.moments import deviation_intervals, variance_est
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
 from confide.query.question import (
     Arithmetic,
+    Between,
     Estimated,
+    FixedNumber,
     Magnitude,
     Mean,
     Measure,
     Measured,
-    Number,
     Rounded,
     Spread,
     Value,
-    Within,
 )
-from confide.release.answer.miss_rate import Shares
+from confide.release.answer.miss_rate import MissShares
 
 Array = NDArray[Any]
 Linear = tuple[dict[int, Fraction], Fraction]
@@ -71,7 +71,7 @@ class Evaluator:
     statistics: Sequence[Estimate] = ()
     """Measured at the confidence that `needed_confidences` asks for."""
     _linears: dict[int, Linear | None] = field(default_factory=dict, init=False, repr=False)
-    _shares: Shares = field(default_factory=Shares, init=False, repr=False)
+    _shares: MissShares = field(default_factory=MissShares, init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "measurements", [_held(part) for part in self.measurements])
@@ -94,7 +94,7 @@ class Evaluator:
                 return self._spread(value, confidence)
             case Rounded(inner, digits):
                 return _rounded(self._estimate(inner, confidence), digits)
-            case Within(inner, low, high):
+            case Between(inner, low, high):
                 return _within(self._estimate(inner, confidence), nearest_double(low), nearest_double(high))
             case Magnitude(inner):
                 return _magnitude(self._estimate(inner, confidence))
@@ -126,7 +126,7 @@ class Evaluator:
         match value:
             case Measured(measure):
                 return {measure: self.measures[measure].grain}, Fraction(0)
-            case Number(constant):
+            case FixedNumber(constant):
                 return {}, constant
             case Arithmetic(operation, left, right):
                 first, second = self._linear(left), self._linear(right)

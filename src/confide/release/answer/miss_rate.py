@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from confide.query.question import Arithmetic, Estimated, Magnitude, Measured, Number, Rounded, Value, Within
+from confide.query.question import Arithmetic, Between, Estimated, FixedNumber, Magnitude, Measured, Rounded, Value
 
 
-class Shares:
+class MissShares:
     """How the miss rate of a value is shared between its two sides: by how many noisy numbers each is made of.
 
     Halving it at every level would leave a long product confidences that no double tells from 1.
@@ -31,7 +31,7 @@ class Shares:
 
     def _counted(self, value: Value) -> tuple[int, bool]:
         match value:
-            case Number():
+            case FixedNumber():
                 return 0, True
             case Measured():
                 return 1, True
@@ -39,7 +39,7 @@ class Shares:
                 (first, one), (second, two) = self._count(left), self._count(right)
                 alone = operation in "+-" or (operation == "*" and not first) or not second
                 return (min(1, first + second), True) if one and two and alone else (first + second, False)
-            case Within(inner) | Magnitude(inner) | Rounded(inner):
+            case Between(inner) | Magnitude(inner) | Rounded(inner):
                 return self._count(inner)[0], False
         return 1, False
 
@@ -47,7 +47,7 @@ class Shares:
 def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, float]:
     """At which confidence each statistic is measured, so that every value made of it holds with `confidence`."""
     needed: dict[int, float] = {}
-    shares = Shares()
+    shares = MissShares()
     pending = [(value, confidence) for value in values]
     while pending:
         value, level = pending.pop()
@@ -57,6 +57,6 @@ def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, 
             case Arithmetic(_, left, right):
                 first, second = shares.of(value, level)
                 pending += [(left, first), (right, second)]
-            case Within(inner) | Magnitude(inner) | Rounded(inner):
+            case Between(inner) | Magnitude(inner) | Rounded(inner):
                 pending.append((inner, level))
     return needed

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from confide.errors import ConfideError, ParameterError, QueryError
 from confide.privacy.limits import LONGEST_ANSWER
-from confide.query.question import Question, ValueColumn
+from confide.query.question import Question, ShownValue
 from confide.query.tree import DeclaredKey, Key
 from confide.release.answer.answer import Answer, KeyColumn
 from confide.release.sql.plan import group_count
@@ -37,9 +37,9 @@ def require_room_for_answer(question: Question) -> None:
     if groups is None:
         return
     rows = groups if question.limit is None else min(groups, question.limit)
-    values = sum(isinstance(column, ValueColumn) for column in question.columns)
+    values = sum(isinstance(column, ShownValue) for column in question.columns)
     keys = sum(
-        _key_width(question.keys[column.key]) for column in question.columns if not isinstance(column, ValueColumn)
+        _key_width(question.keys[column.key]) for column in question.columns if not isinstance(column, ShownValue)
     )
     require_room(
         rows * (3 * _NUMBER * values + keys),

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from confide.mechanism import Measurement
-from confide.query.question import Comparison, Condition, Every, Shown, Some, Value, measures_of, statistics_of
-from confide.query.question import KeyColumn as KeyPlace
-from confide.query.question import ValueColumn as ValuePlace
+from confide.query.question import AllOf, AnyOf, Comparison, Condition, Shown, Value, measures_of, statistics_of
+from confide.query.question import ShownKey as KeyPlace
+from confide.query.question import ShownValue as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key
 from confide.release.answer.answer import KeyColumn, KeyType, ValueColumn
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles
@@ -36,7 +36,7 @@ class Told(Protocol):
     def condition(self) -> str: ...
 
 
-class Table:
+class AnswerTable:
     """One answer in the making. `keys` are places in domains, or values for keys of undeclared domain."""
 
     def __init__(
@@ -110,9 +110,9 @@ class Table:
 
     def _passed(self, condition: Condition) -> Any:
         match condition:
-            case Every(parts):
+            case AllOf(parts):
                 return np.logical_and.reduce([self._passed(part) for part in parts])
-            case Some(parts):
+            case AnyOf(parts):
                 return np.logical_or.reduce([self._passed(part) for part in parts])
             case Comparison(operation, left, right):
                 holds = _HOLDS[operation]

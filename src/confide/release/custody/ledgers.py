@@ -16,7 +16,7 @@ from confide.ledger import (
     restore_anchor,
     restore_postgres_anchor,
 )
-from confide.ledger.sqlite.files import Place
+from confide.ledger.sqlite.files import LedgerFiles
 from confide.policy import Policy
 from confide.privacy.budget import Budget
 
@@ -69,7 +69,7 @@ def exists(place: LedgerPlace) -> bool:
     """Whether a ledger is there, or was; it is not made by looking."""
     if isinstance(place, PostgresPlace):
         return postgres_holds_ledger(place)
-    if not Place.of(place).empty:
+    if not LedgerFiles.of(place).empty:
         return True
     if not place.parent.is_dir():
         raise LedgerError(

@@ -55,11 +55,11 @@ def _open_spark(policy: Policy, place: SparkPlace | None, data: Data) -> Engine:
         raise SourceError(f"the policy's data are on Spark at {place.master}; leave out data=, or write source: spark")
     _require("pyspark", "Spark", "spark")
     from confide.engine.spark.engine import SparkEngine  # noqa: PLC0415  a driver that few need
-    from confide.engine.spark.schema import Place  # noqa: PLC0415
+    from confide.engine.spark.schema import SparkTable  # noqa: PLC0415
     from confide.engine.spark.session import find_spark  # noqa: PLC0415
 
     place = place or named_tables(policy)
-    places = {label: Place(where, label in place.files) for label, where in place.tables.items()}
+    places = {label: SparkTable(where, label in place.files) for label, where in place.tables.items()}
     return SparkEngine(policy, places, given if given is not None else find_spark(place.master))
 
 

@@ -20,11 +20,11 @@ from confide.release.answer.answer import Answer, KeyColumn
 from confide.release.arguments import plain_text
 from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_by_node, triangles_by_node
 from confide.release.graph.request import (
-    Counting,
     EdgeTable,
     Estimate,
     Measured,
     Pattern,
+    PatternCount,
     Protected,
     ask,
     inside,
@@ -74,9 +74,9 @@ class Graph:
 
             return EdgeCountInquiry(graph)
 
-        def counting(share: Fraction, miss: float) -> Counting:
+        def counting(share: Fraction, miss: float) -> PatternCount:
             noise = laplace(1, share)
-            return Counting(name, lambda count: _noised(np.array([count]), noise, miss, self._edges.holdings))
+            return PatternCount(name, lambda count: _noised(np.array([count]), noise, miss, self._edges.holdings))
 
         return ask(self._edges, Pattern("edges", name, counting, reading=reading), epsilon, confidence)
 
@@ -147,11 +147,11 @@ class Graph:
 
             return DegreeInquiry(graph, up_to)
 
-        def counting(share: Fraction, miss: float) -> Counting:
+        def counting(share: Fraction, miss: float) -> PatternCount:
             # An edge moves each of its ends (one of them, if directed) from one degree to the next.
             sensitivity = 2 if self.directed else 4
             noise = laplace(sensitivity, share)
-            return Counting("laplace", lambda found: _noised(found, noise, miss, self._edges.holdings))
+            return PatternCount("laplace", lambda found: _noised(found, noise, miss, self._edges.holdings))
 
         degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
         pattern = Pattern("nodes", "laplace", counting, f"up to {up_to}", degrees, reading)
@@ -169,7 +169,7 @@ class Graph:
         """A pattern that one edge changes by something that the graph decides."""
         name = named(mechanism, known)
 
-        def counting(share: Fraction, miss: float) -> Counting:
+        def counting(share: Fraction, miss: float) -> PatternCount:
             chosen = "smooth" if mechanism == "auto" and share < SMALLEST_EPSILON else name
             measured = _smooth if chosen == "smooth" else _ladder
             if chosen == "ladder" and share < SMALLEST_EPSILON:
@@ -180,7 +180,7 @@ class Graph:
             def count(network: "Network") -> Measured:
                 return (measured(*found(network), share, miss, self._edges.holdings),)
 
-            return Counting(chosen, count)
+            return PatternCount(chosen, count)
 
         return ask(
             self._edges, Pattern(pattern, "auto" if mechanism == "auto" else name, counting), epsilon, confidence

@@ -12,7 +12,7 @@ from confide.mechanism.graph.bounded_degree import CutHistogram, HistogramChange
 from confide.mechanism.join.truncation import Change, Levels, Race, Truncation
 from confide.privacy.amount import shown_value, whole_number
 from confide.release.answer.answer import KeyColumn
-from confide.release.graph.request import Counting, EdgeTable, Measured, Pattern, inside, named
+from confide.release.graph.request import EdgeTable, Measured, Pattern, PatternCount, inside, named
 from confide.release.packed import packed_totals
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
     most = _declared(at_most, leaves)
     levels = _levels(change, most, leaves, declared=name == "truncate")
 
-    def counting(share: Fraction, miss: float) -> Counting:
+    def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = _kind(name)(levels, share, miss)
 
         def count(network: "Network") -> Measured:
@@ -56,7 +56,7 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
             result = chosen.measure(totals, edges.holdings.randomness, kept)
             return ((result.estimate, result.low, result.high),)
 
-        return Counting(name, count, _upper(chosen.condition))
+        return PatternCount(name, count, _upper(chosen.condition))
 
     return Pattern(f"stars_{leaves}", name, counting, _told(most), notes=_cut_note(levels, edges))
 
@@ -67,7 +67,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
     most = _declared(at_most, 1)
     levels = _levels(change, most, 1, declared=True)
 
-    def counting(share: Fraction, miss: float) -> Counting:
+    def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = CutHistogram(Truncation(levels, share, miss))
 
         def count(network: "Network") -> Measured:
@@ -82,7 +82,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
 
         # Degrees that are cut are missing in one cell and too many in another: neither end is safe.
         assumed = f"both ends assume {chosen.condition}" if chosen.condition else ""
-        return Counting(chosen.name, count, assumed)
+        return PatternCount(chosen.name, count, assumed)
 
     degrees = KeyColumn("degree", "integer", tuple(range(1, up_to + 1)))
     more = f"up to {up_to} {_told(most)}".strip()
@@ -104,14 +104,14 @@ def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
 
 
 def _packed_pattern(edges: EdgeTable, pattern: str, levels: Levels, packed: Packed, name: str) -> Pattern:
-    def counting(share: Fraction, miss: float) -> Counting:
+    def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = _kind(name)(levels, share, miss)
 
         def count(network: "Network") -> Measured:
             result = chosen.measure(packed(network, levels.edges), edges.holdings.randomness)
             return ((result.estimate, result.low, result.high),)
 
-        return Counting(name, count, _upper(chosen.condition))
+        return PatternCount(name, count, _upper(chosen.condition))
 
     return Pattern(pattern, name, counting)
 

@@ -60,7 +60,7 @@ class EdgeTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class PatternCount:
     """A pattern's mechanism once its part of ε is known: what it makes of what was read, and what that assumes."""
 
     mechanism: str
@@ -75,7 +75,7 @@ class Pattern:
     name: str
     mechanism: str
     """As it was asked for; `auto` where that depends on ε."""
-    counting: Callable[[Fraction, float], Counting]
+    counting: Callable[[Fraction, float], PatternCount]
     more: str = ""
     keys: KeyColumn | None = None
     reading: "Callable[[GraphInquiry], Inquiry[Any]] | None" = None
@@ -105,7 +105,7 @@ class PatternRequest:
     def price(self, budget: Budget) -> "PricedPattern":
         edges, pattern = self.edges, self.pattern
 
-        def made(tried: Fraction) -> tuple[PureDP | ZCDP, Counting]:
+        def made(tried: Fraction) -> tuple[PureDP | ZCDP, PatternCount]:
             loss, share = pure_share(budget, tried)
             # A row that is replaced is one that goes and one that comes.
             return loss, pattern.counting(share / 2 if edges.replaced else share, miss_rate(self.confidence))
@@ -122,7 +122,7 @@ class PricedPattern:
 
     request: PatternRequest
     loss: PureDP | ZCDP
-    counting: Counting
+    counting: PatternCount
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         from confide.engine.read.network import GraphInquiry  # noqa: PLC0415  heavy, and loaded when used
@@ -151,7 +151,7 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
 
 
 def _answer(
-    edges: EdgeTable, pattern: Pattern, counting: Counting, results: Measured, cost: Cost, confidence: float
+    edges: EdgeTable, pattern: Pattern, counting: PatternCount, results: Measured, cost: Cost, confidence: float
 ) -> Answer:
     values, low, high = zip(*results, strict=True)
     assumes = "density" if counting.assumed else "always"

@@ -18,7 +18,7 @@ from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
 from confide.release.answer.answer import Answer
 from confide.release.answer.evaluation import Estimate
-from confide.release.answer.table import Table
+from confide.release.answer.table import AnswerTable
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.join.request import PricedJoin
@@ -54,7 +54,7 @@ def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[lis
     return columns, ""
 
 
-class Bound(Protocol):
+class SmoothBound(Protocol):
     """A bound on how much one row changes a join."""
 
     def smooth(self, alpha: float) -> float:
@@ -65,19 +65,19 @@ class Bound(Protocol):
 class Repeated:
     """The bound of a join each of whose rows public tables repeat at most so many times."""
 
-    inner: Bound
+    inner: SmoothBound
     times: int
 
     def smooth(self, alpha: float) -> float:
         return self.inner.smooth(alpha) * self.times
 
 
-def sensitivity(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Bound:
+def sensitivity(holdings: Holdings, priced: PricedJoin, charge: Charge) -> SmoothBound:
     from confide.engine.read.join_facts import RepeatsInquiry, ResidualInquiry  # noqa: PLC0415  loaded when used
 
     question, engine = priced.question, holdings.engine
     if priced.mechanism == "residual":
-        bound: Bound = Residual(question.copies, engine.inquire(ResidualInquiry(question), charge))
+        bound: SmoothBound = Residual(question.copies, engine.inquire(ResidualInquiry(question), charge))
     else:
         bound = _elastic(holdings, question, charge)
     return Repeated(bound, engine.inquire(RepeatsInquiry(question), charge)) if question.optional else bound
@@ -154,7 +154,7 @@ def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column], c
         )
         notes = (f"what one unit adds is cut at {most}",)
     return Answer(
-        columns=Table(question, None, (), (), priced.request.confidence, sums).columns(),
+        columns=AnswerTable(question, None, (), (), priced.request.confidence, sums).columns(),
         confidence=priced.request.confidence,
         cost=Cost.of(priced.request.epsilon, priced.loss),
         unit=_protected(question),

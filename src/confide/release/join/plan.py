@@ -7,7 +7,7 @@ from typing import Final
 from confide.errors import ParameterError
 from confide.query.conjunction import BY_ROW, Conjunction
 from confide.query.parse import DIALECT
-from confide.query.question import Estimated, ValueColumn
+from confide.query.question import Estimated, ShownValue
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.join.request import Bounds, join_request
@@ -47,7 +47,7 @@ def plan_join(
             cut = priced.cut(place)
             half, assumes = cut.expected_half_width(changed), "density" if cut.condition else "always"
         columns.append(PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes))
-    if any(isinstance(column, ValueColumn) and not isinstance(column.value, Estimated) for column in question.columns):
+    if any(isinstance(column, ShownValue) and not isinstance(column.value, Estimated) for column in question.columns):
         notes.append("shown are the sums that are measured; what is computed from them follows from their intervals")
     notes.append(
         f"the width is in proportion to how many joined rows one unit changes, which is private: shown for {TYPICAL}"

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from confide.errors import ParameterError
-from confide.fit import Domain
+from confide.fit import CellDomain
 from confide.mechanism import Additive, exact, laplace
 from confide.policy import Category, Column, Date, Number, Policy, Table, Text
 from confide.privacy.amount import parse_amount
@@ -57,7 +57,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class Marginals:
     """Marginals of one table, and what counts them. Columns and marginals are in the policy's order, so the same
     request has the same design however it is written.
     """
@@ -72,9 +72,9 @@ class Design:
     neighbours: str
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> CellDomain:
         names = tuple(attribute.name for attribute in self.attributes)
-        return Domain(names, tuple(len(attribute.values) for attribute in self.attributes))
+        return CellDomain(names, tuple(len(attribute.values) for attribute in self.attributes))
 
     def columns(self, place: int) -> tuple[int, ...]:
         """The columns of a marginal, as the tabulation counts them."""
@@ -110,7 +110,7 @@ class Noise:
     loss: PureDP | ZCDP
 
 
-def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table: str | None = None) -> Design:
+def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table: str | None = None) -> Marginals:
     """The design of some marginals, or a refusal that says what to write instead. Nothing private is read."""
     requested = _requested(marginals)
     terms = _terms(requested)
@@ -122,7 +122,7 @@ def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table:
     order = [name for name in chosen.columns if name in widths]
     counted = WorkloadDomain(chosen.name, tuple(_attribute(chosen.columns[name], widths[name]) for name in order))
     attributes = tuple(_classes(each) for each in counted.attributes)
-    Domain(counted.names, counted.sizes)  # refuses what is too large
+    CellDomain(counted.names, counted.sizes)  # refuses what is too large
     places: dict[Marginal, None] = {}
     for each in requested:
         said = [columns[_split(name)[0].casefold()].name for name in each]
@@ -138,12 +138,12 @@ def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table:
         check_groups([counted.sizes[column] for column in own])
     whole = tabulated(policy, catalog, chosen, counted, [own for own in sets if own])
     changes = tuple(whole.sensitivity(grouped=bool(own)) for own in sets)
-    design = Design(chosen.name, attributes, ordered, whole.tabulation, changes, whole.unit, whole.neighbours)
+    design = Marginals(chosen.name, attributes, ordered, whole.tabulation, changes, whole.unit, whole.neighbours)
     require_room_for_counts([design.domain.size(each) for each in ordered], "use wider bins, or fewer marginals")
     return design
 
 
-def noise_for(design: Design, budget: Budget, epsilon: Fraction, weights: Sequence[Fraction] | None = None) -> Noise:
+def noise_for(design: Marginals, budget: Budget, epsilon: Fraction, weights: Sequence[Fraction] | None = None) -> Noise:
     """Noise for all marginals at ε in all: Laplace under a pure budget, else the narrower of Laplace and Gaussian.
 
     Neighbours: the policy's. Loss: the marginals' losses add up to the cost of the call (sequential composition; a
@@ -176,7 +176,7 @@ def noise_for(design: Design, budget: Budget, epsilon: Fraction, weights: Sequen
 
 
 def weights_of(
-    design: Design, shares: Mapping[Any, object] | None, priority: Sequence[Sequence[int]] | None
+    design: Marginals, shares: Mapping[Any, object] | None, priority: Sequence[Sequence[int]] | None
 ) -> tuple[Fraction, ...] | None:
     """How exact each marginal is to be beside the others; None for all alike.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit import Domain, Group, Problem, Public, Sparse, Subtotal
+from confide.fit import CellDomain, FitProblem, Group, Public, SparseGroup, Subtotal
 from confide.fit import Marginal as MarginalGroup
 from confide.mechanism import NoNoise
 from confide.release.microdata.design import Attribute, marginal_of, show_marginal
@@ -52,7 +52,7 @@ def query_of(measured: Measurements, query: object) -> Group:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) <= 1e9:
             raise ParameterError(f"a weight is a number up to 10⁹; got {weight!r}")
         weights += weight * group_of(measured.attributes, selection).spread(domain, np.ones(1))
-    return Sparse(sparse.csr_array(weights[None, :]))
+    return SparseGroup(sparse.csr_array(weights[None, :]))
 
 
 def public_of(measured: Measurements, zeros: object, totals: object) -> Public:
@@ -66,7 +66,7 @@ def public_of(measured: Measurements, zeros: object, totals: object) -> Public:
     return Public(stated.zeros, (*exact, *stated.totals))
 
 
-def known_answer(problem: Problem, query: Group) -> float | None:
+def known_answer(problem: FitProblem, query: Group) -> float | None:
     """The answer of a selection that a public total gives by itself."""
     if not isinstance(query, Subtotal) or not isinstance(query.group, MarginalGroup):
         return None
@@ -74,7 +74,7 @@ def known_answer(problem: Problem, query: Group) -> float | None:
     for group, counts in problem.public.totals:
         if isinstance(group, MarginalGroup) and set(columns) <= set(group.attributes):
             own = (
-                Domain(group.attributes, tuple(problem.domain.size((name,)) for name in group.attributes))
+                CellDomain(group.attributes, tuple(problem.domain.size((name,)) for name in group.attributes))
                 if group.attributes
                 else None
             )

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from confide.errors import ConfideError, ParameterError, SourceError
-from confide.fit import METHODS, Certificate, Fit, Problem, Public
+from confide.fit import METHODS, Certificate, Fit, FitProblem, Public
 from confide.release.microdata.card import card_facts, card_html
 from confide.release.microdata.microdata import Microdata, problem_of
 from confide.release.microdata.store import Measurements
@@ -77,7 +77,7 @@ def _restored(facts: dict[str, Any], measured: Measurements, table: pa.Table, fo
     totals = tuple(
         (measured.group(each["columns"]), np.array(each["counts"], dtype=np.float64)) for each in facts["totals"]
     )
-    problem = Problem(problem.domain, problem.measured, Public(zeros, (*problem.public.totals, *totals)))
+    problem = FitProblem(problem.domain, problem.measured, Public(zeros, (*problem.public.totals, *totals)))
     fit = facts["fit"]
     if fit["method"] not in METHODS:
         raise ValueError("no such method")

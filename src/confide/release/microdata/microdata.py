@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import ParameterError
-from confide.fit import METHODS, TOTAL, Fit, Measured, Method, Problem, error, fit, round_controlled
+from confide.fit import METHODS, TOTAL, Fit, FitProblem, MeasuredGroup, Method, error, fit, round_controlled
 from confide.fit import Marginal as MarginalGroup
 from confide.fit.fitted import require_consistent
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace
@@ -33,8 +33,8 @@ from confide.release.cost import Cost
 from confide.release.guard import callers, settled
 from confide.release.holdings import Holdings
 from confide.release.microdata.design import (
-    Design,
     Marginal,
+    Marginals,
     Noise,
     design_microdata,
     marginal_of,
@@ -90,7 +90,7 @@ class Microdata:
     """Noisy marginals with their intervals, and a table fitted to them. Nothing here can read data or spend budget."""
 
     measured: Measurements
-    problem: Problem
+    problem: FitProblem
     fitted: Fit
     confidence: float
     priority: tuple[tuple[Marginal, ...], ...] | None = None
@@ -234,7 +234,7 @@ class MicrodataOptions:
 class MicrodataRequest:
     """Marginals at ε. How they are fitted is no part of it: fits are free."""
 
-    design: Design
+    design: Marginals
     policy: Policy
     epsilon: Fraction
     weights: tuple[Fraction, ...] | None
@@ -352,14 +352,14 @@ def fitted_to(
     return Microdata(measured, problem, found, confidence, names)
 
 
-def problem_of(measured: Measurements, zeros: object = None, totals: object = None) -> Problem:
+def problem_of(measured: Measurements, zeros: object = None, totals: object = None) -> FitProblem:
     """What is fitted: noisy marginals, and what is known exactly."""
     noisy = [
-        Measured(measured.group(each.marginal), each.counts.astype(np.float64), each.law)
+        MeasuredGroup(measured.group(each.marginal), each.counts.astype(np.float64), each.law)
         for each in measured.marginals
         if isinstance(each.law, DiscreteLaplace | DiscreteGaussian)
     ]
-    return Problem(measured.domain, tuple(noisy), public_of(measured, zeros, totals))
+    return FitProblem(measured.domain, tuple(noisy), public_of(measured, zeros, totals))
 
 
 def method_of(name: object, stages: object) -> Method:
@@ -373,7 +373,7 @@ def method_of(name: object, stages: object) -> Method:
 
 def _checked(
     holdings: Holdings, options: MicrodataOptions
-) -> tuple[Design, tuple[tuple[int, ...], ...] | None, Method, tuple[Fraction, ...] | None]:
+) -> tuple[Marginals, tuple[tuple[int, ...], ...] | None, Method, tuple[Fraction, ...] | None]:
     """Everything that can be wrong with a request, before anything is charged."""
     design = design_microdata(options.marginals, holdings.policy, holdings.engine, options.table)
     stages = stages_of(design.domain.attributes, design.marginals, options.priority)
@@ -382,7 +382,7 @@ def _checked(
         raise ParameterError("give shares or a priority, not both: a priority sets the shares")
     weights = weights_of(design, options.shares, stages)
     stated = stated_of(design.attributes, options.zeros, options.totals)
-    probe = Problem(design.domain, (Measured(TOTAL, np.zeros(1), _UNIT),), stated)
+    probe = FitProblem(design.domain, (MeasuredGroup(TOTAL, np.zeros(1), _UNIT),), stated)
     require_consistent(probe)
     return design, stages, method, weights
 

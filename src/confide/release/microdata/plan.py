@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 
+from confide.fit import FitProblem, MeasuredGroup, Subtotal, error
 from confide.fit import Marginal as MarginalGroup
-from confide.fit import Measured, Problem, Subtotal, error
 from confide.ledger.record.standing import Standing
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
 from confide.policy import Policy
 from confide.privacy.amount import show
 from confide.release.cost import BudgetState, Cost, budget_state
-from confide.release.microdata.design import Design, Marginal, Noise, show_marginal
+from confide.release.microdata.design import Marginal, Marginals, Noise, show_marginal
 
 USELESS: Final = 1.0
 """A count is useless if its half-width is this many times the mean count, or more."""
@@ -100,7 +100,7 @@ class MicrodataPlan:
 def plan_design(
     policy: Policy,
     standing: Standing,
-    design: Design,
+    design: Marginals,
     noise: Noise,
     epsilon: Fraction,
     confidence: float,
@@ -123,7 +123,7 @@ def plan_design(
     )
 
 
-def _planned(design: Design, noise: Noise, confidence: float, size: int | None) -> tuple[PlannedMarginal, ...]:
+def _planned(design: Marginals, noise: Noise, confidence: float, size: int | None) -> tuple[PlannedMarginal, ...]:
     combined = _combined(design, noise, confidence)
     planned = []
     for place, (marginal, mechanism) in enumerate(zip(design.marginals, noise.mechanisms, strict=True)):
@@ -134,7 +134,7 @@ def _planned(design: Design, noise: Noise, confidence: float, size: int | None) 
     return tuple(planned)
 
 
-def warn_if_useless(policy: Policy, design: Design, noise: Noise, epsilon: Fraction, confidence: float) -> None:
+def warn_if_useless(policy: Policy, design: Marginals, noise: Noise, epsilon: Fraction, confidence: float) -> None:
     """A warning before the charge, if nothing of what comes out would be more than noise."""
     size = policy.tables[design.table].size
     if size is None:
@@ -179,18 +179,18 @@ def _needed(planned: PlannedMarginal, epsilon: Fraction) -> Fraction:
     return Fraction(float(epsilon) * _ratio(planned))
 
 
-def _combined(design: Design, noise: Noise, confidence: float) -> list[float]:
+def _combined(design: Marginals, noise: Noise, confidence: float) -> list[float]:
     """The half-width of a count's least-squares estimate from all marginals; never above that of the count alone."""
     domain = design.domain
     pairs = list(zip(design.marginals, noise.mechanisms, strict=True))
     measured = [
-        Measured(MarginalGroup(marginal), np.zeros(domain.size(marginal)), mechanism.law)
+        MeasuredGroup(MarginalGroup(marginal), np.zeros(domain.size(marginal)), mechanism.law)
         for marginal, mechanism in pairs
         if isinstance(mechanism.law, DiscreteLaplace | DiscreteGaussian)
     ]
     if not measured:
         return [0.0] * len(pairs)
-    problem = Problem(domain, tuple(measured))
+    problem = FitProblem(domain, tuple(measured))
     widths = []
     for marginal, mechanism in pairs:
         if isinstance(mechanism.law, NoNoise):

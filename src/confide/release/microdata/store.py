@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import ParameterError
-from confide.fit import Domain
+from confide.fit import CellDomain
 from confide.fit import Marginal as MarginalGroup
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
@@ -52,9 +52,9 @@ class Measurements:
     """The δ of the budget, at which the cost means ε; 0 for a pure budget."""
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> CellDomain:
         names = tuple(attribute.name for attribute in self.attributes)
-        return Domain(names, tuple(len(attribute.values) for attribute in self.attributes))
+        return CellDomain(names, tuple(len(attribute.values) for attribute in self.attributes))
 
     @property
     def names(self) -> tuple[Marginal, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confide.fit import Fit, Rounded
+from confide.fit import Fit, RoundedFit
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.microdata.design import Attribute, Marginal, show_marginal
 from confide.release.microdata.store import Measurements, NoisyMarginal
@@ -33,7 +33,7 @@ class Records:
     """
 
     measured: Measurements
-    rounded: Rounded
+    rounded: RoundedFit
     marginals: tuple[Marginal, ...]
 
     @property

@@ -20,6 +20,7 @@ from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.question import (
     Arithmetic,
+    Between,
     Estimated,
     Magnitude,
     Mean,
@@ -27,10 +28,9 @@ from confide.query.question import (
     Measured,
     Question,
     Rounded,
+    ShownValue,
     Spread,
     Value,
-    ValueColumn,
-    Within,
     all_values,
 )
 from confide.query.sensitivity import Sensitivity
@@ -117,7 +117,7 @@ def narrower(measure: Measure | Sensitivity, rho: Fraction, confidence: float) -
 
 def _weights(question: Question, split: Mapping[str, Fraction], pure: bool) -> list[Fraction]:
     """A weight for every measure, then for every statistic; what two columns use is measured once, at the larger."""
-    columns = [column for column in question.columns if isinstance(column, ValueColumn)]
+    columns = [column for column in question.columns if isinstance(column, ShownValue)]
     names = [column.name for column in columns]
     unknown = sorted(set(split) - set(names))
     if unknown:
@@ -150,7 +150,7 @@ def _parts(value: Value, measures: int) -> dict[int, Fraction]:
             for place, weight in _parts(right, measures).items():
                 parts[place] = max(parts.get(place, Fraction(0)), weight)
             return parts
-        case Within(inner) | Magnitude(inner) | Rounded(inner):
+        case Between(inner) | Magnitude(inner) | Rounded(inner):
             return _parts(inner, measures)
     return {}
 

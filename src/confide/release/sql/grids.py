@@ -7,8 +7,8 @@ from typing import Final
 from confide.errors import QueryError
 from confide.policy import Policy
 from confide.query.grid import EvenGrid, Grid, even_grid, floating_grid
-from confide.query.question import Question, Statistic, ValueColumn, statistics_of
-from confide.query.tree import Tally
+from confide.query.question import Question, ShownValue, Statistic, statistics_of
+from confide.query.tree import Tallied
 from confide.release.sql.plan import group_count
 
 ASSUMED_KEYS: Final = 1_000
@@ -23,7 +23,7 @@ def gridded(question: Question, policy: Policy) -> Question:
         return question
     groups = group_count(question) or ASSUMED_KEYS
     room = max(1, policy.summary_rows // groups)
-    tallies: dict[Tally, int] = {}
+    tallies: dict[Tallied, int] = {}
     statistics = []
     for statistic in question.statistics:
         tally = question.summary.tallies[statistic.tally]
@@ -38,7 +38,7 @@ def grid_notes(question: Question, policy: Policy) -> tuple[str, ...]:
     """What a grid does to each column that is read on one."""
     notes = []
     for column in question.columns:
-        if isinstance(column, ValueColumn):
+        if isinstance(column, ShownValue):
             for place in sorted(statistics_of(column.value)):
                 statistic = question.statistics[place]
                 if statistic.grid is not None and statistic.kind == "quantile":
@@ -64,7 +64,7 @@ def few_rows(question: Question, policy: Policy) -> bool:
     return len(known) == len(sizes) and SLACK * max(known, default=most) <= most
 
 
-def _grid(statistic: Statistic, tally: Tally, room: int, groups: int) -> Grid | None:
+def _grid(statistic: Statistic, tally: Tallied, room: int, groups: int) -> Grid | None:
     span = tally.subject.span
     if span.high - span.low + 1 <= room:
         return None

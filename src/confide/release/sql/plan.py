@@ -15,7 +15,7 @@ from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
 from confide.query.grouping import key_size
-from confide.query.question import Question, ValueColumn, all_values, measures_of, statistics_of
+from confide.query.question import Question, ShownValue, all_values, measures_of, statistics_of
 from confide.release.answer import rendering
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles, is_linear
 from confide.release.answer.miss_rate import needed_confidences
@@ -123,7 +123,7 @@ class Forecast:
         evaluator = Evaluator(question.measures, made_up, expected)
         columns = []
         for column in question.columns:
-            if not isinstance(column, ValueColumn):
+            if not isinstance(column, ShownValue):
                 continue
             result = evaluator.estimate(column.value, self.confidence)
             low, high = (float(doubles(ends)[0]) for ends in (result.low, result.high))
@@ -144,7 +144,7 @@ class Forecast:
                 f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, "
                 "or give epsilon="
             )
-        target = _target(within, [c.name for c in self.question.columns if isinstance(c, ValueColumn)])
+        target = _target(within, [c.name for c in self.question.columns if isinstance(c, ShownValue)])
 
         def holds(epsilon: Fraction) -> bool:
             columns, _ = self.at(epsilon)
@@ -178,7 +178,7 @@ def forecast(
     sizes = [policy.tables[table].size for table in question.tables]
     known = rows if rows is not None else (max(size for size in sizes if size is not None) if any(sizes) else None)
     per_group = known / groups if known is not None else _ASSUMED_ROWS
-    shown = [column.value for column in question.columns if isinstance(column, ValueColumn)]
+    shown = [column.value for column in question.columns if isinstance(column, ShownValue)]
     depends = not all(is_linear(value, question.measures) for value in shown)
     notes: tuple[str, ...] = ()
     if depends:

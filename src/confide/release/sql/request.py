@@ -20,7 +20,7 @@ from confide.query.identity import SPELLING, question_name
 from confide.query.question import Measure
 from confide.release.answer.answer import Answer
 from confide.release.answer.size import cut_to_room, require_room_for_answer
-from confide.release.answer.table import Table
+from confide.release.answer.table import AnswerTable
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
@@ -177,7 +177,7 @@ def _release(
         (plan, measure_statistic(plan, statistic, tallies[statistic.tally], source))
         for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
     ]
-    table = Table(question, keys, measurements, names, confidence, statistics)
+    table = AnswerTable(question, keys, measurements, names, confidence, statistics)
     return Answer(
         columns=table.columns(),
         confidence=confidence,

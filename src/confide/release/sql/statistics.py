@@ -9,7 +9,7 @@ import numpy as np
 
 from confide.mechanism import Randomness
 from confide.mechanism.quantile.choice import quantile_plan
-from confide.mechanism.statistic import Estimated, Expectation, StatisticPlan
+from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan
 from confide.mechanism.tally import Tally
 from confide.mechanism.total.choice import mean_plan, total_plan
 from confide.query.grid import EvenGrid
@@ -66,7 +66,7 @@ def _tally(parts: Sequence[Any], statistic: Statistic) -> Tally:
     return Tally(values, counts, sums[0] if sums else None, statistic.grid)
 
 
-def _ends(result: Estimated, statistic: Statistic) -> tuple[float, float]:
+def _ends(result: StatisticEstimate, statistic: Statistic) -> tuple[float, float]:
     """The ends of an interval: of the points of cells a quantile is known, so it covers their cells whole."""
     low, high = result.interval.low, result.interval.high
     if statistic.grid is None or statistic.kind != "quantile":

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.errors import QueryError
 from confide.policy import Policy
 from confide.query import Question, bind
-from confide.query.question import Arithmetic, KeyColumn, Measured
+from confide.query.question import Arithmetic, Measured, ShownKey
 from confide.query.scope import Catalog
 from confide.query.tree import (
     Always,
@@ -133,7 +133,7 @@ def answer_counts(question: Question, domain: Domain, tables: Tables, total: flo
     places_of_keys = np.unravel_index(np.arange(prod(sizes)), sizes) if sizes else ()
     result: dict[str, list[Any]] = {}
     for column in question.columns:
-        if isinstance(column, KeyColumn):
+        if isinstance(column, ShownKey):
             key = question.keys[column.key]
             result[column.name] = [spelled(key, int(place)) for place in places_of_keys[column.key]]
         else:

@@ -14,7 +14,7 @@ from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.privacy.budget import Budget
 from confide.release.answer.rendering import number
 from confide.release.cost import BudgetState, Cost, budget_state
-from confide.release.verdict.request import Group, VerdictRequest, allowance, worth
+from confide.release.verdict.request import VerdictGroup, VerdictRequest, allowance, worth
 from confide.trust.choice import Chosen
 from confide.trust.effectiveness import error_at, needed_epsilon, worst_error
 from confide.trust.target import Target
@@ -47,7 +47,7 @@ class TrustPlan:
     budget: BudgetState
     names: tuple[str, ...]
     """Every decider that takes this aggregate."""
-    group: Group
+    group: VerdictGroup
     grain: Fraction
     questions: int
 
@@ -160,7 +160,7 @@ def plan_trust(
     return plans[0] if request.single else plans
 
 
-def needed(group: Group, mechanism: str, gap: Fraction, error: float) -> Fraction:
+def needed(group: VerdictGroup, mechanism: str, gap: Fraction, error: float) -> Fraction:
     chooser = group.chooser
     return needed_epsilon(
         lambda epsilon: chooser.make(chooser.resolve(mechanism, epsilon)[0], epsilon),
@@ -171,7 +171,7 @@ def needed(group: Group, mechanism: str, gap: Fraction, error: float) -> Fractio
     )
 
 
-def _needed(request: VerdictRequest, group: Group, gap: Fraction, error: float) -> Fraction:
+def _needed(request: VerdictRequest, group: VerdictGroup, gap: Fraction, error: float) -> Fraction:
     return needed(group, request.mechanism, gap / request.questions[group.question].grain, error)
 
 
@@ -188,7 +188,7 @@ def _for_share(budget: Budget, share: Fraction, questions: int) -> Fraction:
 
 def _plan(
     request: VerdictRequest,
-    group: Group,
+    group: VerdictGroup,
     chosen: Chosen,
     share: Fraction,
     cost: Cost,

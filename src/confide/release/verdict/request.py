@@ -17,14 +17,14 @@ from confide.privacy.identity import written
 from confide.privacy.loss import PureDP
 from confide.query.grouping import key_size
 from confide.query.identity import SPELLING
-from confide.query.question import KeyColumn
+from confide.query.question import ShownKey
 from confide.release.answer.size import require_room_for_verdicts
 from confide.release.answer.table import spelled
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.sql.grids import few_rows
 from confide.release.sql.statistics import root
-from confide.release.verdict.subject import Asked, Bind, Wanted, answer_reading, asked, fetch, too_wide
+from confide.release.verdict.subject import Bind, Subject, Wanted, answer_reading, asked, fetch, too_wide
 from confide.release.verdict.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.verdict.verdict import Verdict, Verdicts
 from confide.trust.choice import Chooser, Chosen
@@ -38,7 +38,7 @@ from confide.trust.seen import (
     imagined_whole,
     quantile_of,
 )
-from confide.trust.target import Target, Within
+from confide.trust.target import Distance, Target
 
 MOST_VERDICTS: Final = 10_000
 
@@ -47,7 +47,7 @@ BindAs = Callable[[str, str], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class VerdictGroup:
     """One key of a query, or all of its rows: the synthetic answer and everything public about the decision."""
 
     question: int
@@ -64,9 +64,9 @@ class Group:
 class VerdictRequest:
     """A checked request: what is to be decided, and how."""
 
-    questions: tuple[Asked, ...]
-    groups: tuple[Group, ...]
-    within: Within
+    questions: tuple[Subject, ...]
+    groups: tuple[VerdictGroup, ...]
+    within: Distance
     mechanism: str
     prefer: Prefer
     version: str
@@ -88,7 +88,7 @@ def prepare_request(
     bind: BindAs,
 ) -> VerdictRequest:
     """Everything that is told from the texts, the policy and the synthetic data: free, and wrong input ends here."""
-    distance, texts = Within.parse(within), _texts(sql)
+    distance, texts = Distance.parse(within), _texts(sql)
     if not isinstance(mechanism, str):
         raise ParameterError(
             f"mechanism={shown_value(mechanism)} is not the name of a decider; write for example 'auto'"
@@ -183,10 +183,10 @@ def allowance(budget: Budget, epsilon: Fraction, questions: int) -> tuple[Curren
 
 
 def _request(
-    questions: tuple[Asked, ...], copy: SyntheticCopy, within: Within, mechanism: str, prefer: Prefer
+    questions: tuple[Subject, ...], copy: SyntheticCopy, within: Distance, mechanism: str, prefer: Prefer
 ) -> VerdictRequest:
     wanted = [Wanted(question, (answer_reading(question, mechanism),)) for question in questions]
-    groups: list[Group] = []
+    groups: list[VerdictGroup] = []
     left_out: list[str] = []
     for number, (question, seen) in enumerate(zip(questions, fetch(wanted, copy.exact), strict=True)):
         keys = _keys(question)
@@ -201,7 +201,7 @@ def _request(
                 continue
             target = Target(answer, within.tau(answer, question.grain))
             chooser = Chooser(question.facts, target, imagine, prefer, tally)
-            groups.append(Group(number, place, keys[place], chooser))
+            groups.append(VerdictGroup(number, place, keys[place], chooser))
     if not groups:
         raise ParameterError("; ".join(left_out[:5]))
     require_room_for_verdicts([(questions[group.question].sql, group.key) for group in groups])
@@ -209,7 +209,7 @@ def _request(
     return VerdictRequest(questions, tuple(groups), within, mechanism, prefer, version, tuple(left_out))
 
 
-def _answer(question: Asked, seen: Seen) -> tuple[Fraction | None, Imagined, Tally | None]:
+def _answer(question: Subject, seen: Seen) -> tuple[Fraction | None, Imagined, Tally | None]:
     """The synthetic answer, in steps of the grid, None for NULL; and what is imagined from it."""
     match question.facts.kind, seen:
         case "count", int():
@@ -227,7 +227,7 @@ def _answer(question: Asked, seen: Seen) -> tuple[Fraction | None, Imagined, Tal
     raise TypeError("a reading that no aggregate asks for")
 
 
-def _fault(answer: Fraction | None, within: Within) -> str:
+def _fault(answer: Fraction | None, within: Distance) -> str:
     if answer is None:
         return "the synthetic answer is NULL, because no synthetic row has a value there: there is nothing to trust"
     if answer == 0 and within.relative:
@@ -235,10 +235,10 @@ def _fault(answer: Fraction | None, within: Within) -> str:
     return ""
 
 
-def _keys(question: Asked) -> list[dict[str, Any]]:
+def _keys(question: Subject) -> list[dict[str, Any]]:
     """The keys of every group, by the names under which they are selected, or else by their own."""
     keys = question.question.keys
-    names = {column.key: column.name for column in question.question.columns if isinstance(column, KeyColumn)}
+    names = {column.key: column.name for column in question.question.columns if isinstance(column, ShownKey)}
     places = product(*(range(key_size(key) or 0) for key in keys))
     return [
         {names.get(i, key.name): spelled(key, at) for i, (key, at) in enumerate(zip(keys, place, strict=True))}
@@ -246,16 +246,16 @@ def _keys(question: Asked) -> list[dict[str, Any]]:
     ]
 
 
-def _group_count(question: Asked) -> int:
+def _group_count(question: Subject) -> int:
     return prod(key_size(key) or 0 for key in question.question.keys)
 
 
-def _only_table(questions: Sequence[Asked]) -> str | None:
+def _only_table(questions: Sequence[Subject]) -> str | None:
     tables = {table for question in questions for table in question.question.tables}
     return next(iter(tables)) if len(tables) == 1 else None
 
 
-def _needed(questions: Sequence[Asked]) -> dict[str, frozenset[str]]:
+def _needed(questions: Sequence[Subject]) -> dict[str, frozenset[str]]:
     """The columns that the questions read; a bound on contributions is not for a copy."""
     needed: dict[str, frozenset[str]] = {}
     for question in questions:
@@ -293,7 +293,13 @@ def _wanted(request: VerdictRequest, chosen: Sequence[Chosen]) -> list[Wanted]:
 
 
 def _verdict(
-    holdings: Holdings, request: VerdictRequest, group: Group, chosen: Chosen, seen: Seen, epsilon: Fraction, cost: Cost
+    holdings: Holdings,
+    request: VerdictRequest,
+    group: VerdictGroup,
+    chosen: Chosen,
+    seen: Seen,
+    epsilon: Fraction,
+    cost: Cost,
 ) -> Verdict:
     decider, question = chosen.decider, request.questions[group.question]
     grain, target = question.grain, group.target

@@ -19,7 +19,7 @@ from confide.policy import Number as NumberColumn
 from confide.query.comparison import joined
 from confide.query.grid import LARGEST_SUMMARY, FloatingGrid
 from confide.query.grouping import key_size
-from confide.query.question import Estimated, Mean, Measured, Question, Statistic, Value, ValueColumn
+from confide.query.question import Estimated, Mean, Measured, Question, ShownValue, Statistic, Value
 from confide.query.tree import (
     Always,
     BinnedKey,
@@ -34,11 +34,11 @@ from confide.query.tree import (
     Scaled,
     Span,
     Summary,
-    Tally,
+    Tallied,
 )
 from confide.query.tree import Reading as ColumnReading
 from confide.trust.facts import Facts
-from confide.trust.seen import Clipped, Powers, Reading, Seen, Sides, Totals, Values, Whole, seen_in
+from confide.trust.seen import Clipped, Powers, Reading, Seen, Sides, Totals, Values, WholeCell, seen_in
 
 Bind = Callable[[str], Question]
 """The question under a mechanism's name: `auto` gives sums their sensitivity, `svt` gives them the rows of a unit."""
@@ -54,7 +54,7 @@ _AGGREGATES: Final = "COUNT, SUM, AVG, MEDIAN, QUANTILE, MIN or MAX"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Subject:
     """One aggregate of one query: `cell` counts or sums it, `subject` is what is summed or ranked."""
 
     sql: str
@@ -75,7 +75,7 @@ class Asked:
         return self.subject
 
 
-def asked(sql: str, bind: Bind) -> Asked:
+def asked(sql: str, bind: Bind) -> Subject:
     """What a query asks, or why no decider takes it."""
     question = bind("auto")
     value = _single_value(question)
@@ -85,25 +85,25 @@ def asked(sql: str, bind: Bind) -> Asked:
         cell = summary.cells[measure.terms[0][1]]
         if cell.kind != "total":
             facts = Facts("count", measure.l1, single=_single(question))
-            return Asked(sql, question, facts, measure.grain, cell, None, cell.where)
+            return Subject(sql, question, facts, measure.grain, cell, None, cell.where)
         number = _numeric(cell)
         facts = _facts("sum", question, bind("svt").statistics[0], whole=measure.l1)
-        return Asked(sql, question, facts, measure.grain, cell, number, cell.where)
+        return Subject(sql, question, facts, measure.grain, cell, number, cell.where)
     if isinstance(value, Mean):
         cell = summary.cells[question.measures[value.total].terms[0][1]]
         facts = _facts("mean", question, bind("svt").statistics[0])
-        return Asked(sql, question, facts, value.grain, cell, _numeric(cell), cell.where)
+        return Subject(sql, question, facts, value.grain, cell, _numeric(cell), cell.where)
     assert isinstance(value, Estimated)
     statistic = question.statistics[value.statistic]
     tally = summary.tallies[statistic.tally]
     kinds: dict[str, Any] = {"quantile": "quantile", "total": "sum", "mean": "mean"}
     facts = _facts(kinds[statistic.kind], question, statistic)
     summed = None if statistic.kind == "quantile" else Cell("total", tally.subject, tally.where)
-    return Asked(sql, question, facts, statistic.grain, summed, tally.subject, tally.where)
+    return Subject(sql, question, facts, statistic.grain, summed, tally.subject, tally.where)
 
 
 def _single_value(question: Question) -> Value:
-    values = [column.value for column in question.columns if isinstance(column, ValueColumn)]
+    values = [column.value for column in question.columns if isinstance(column, ShownValue)]
     if len(values) != 1:
         raise QueryError("a verdict is about one aggregate; give several queries as a list, each with one")
     if question.having is not None or question.order or question.limit is not None or question.offset:
@@ -153,14 +153,14 @@ def _numeric(cell: Cell) -> Number:
 class Wanted:
     """What is to be read for one question: one reading for each of these groups, or the same for all there are."""
 
-    asked: Asked
+    asked: Subject
     readings: tuple[Reading, ...]
     places: tuple[int, ...] | None = None
 
     @property
     def cells(self) -> tuple[Cell, ...] | None:
         """As single integers per group, if that is possible; else it takes a tally."""
-        if not self.asked.grouped or all(isinstance(reading, Whole | Totals) for reading in self.readings):
+        if not self.asked.grouped or all(isinstance(reading, WholeCell | Totals) for reading in self.readings):
             return _cells(self.asked, self.readings[0])
         return None
 
@@ -202,13 +202,13 @@ def _together(wanted: Sequence[Wanted], evaluate: Evaluate) -> list[list[Seen]]:
 
 
 def _seen(reading: Reading, numbers: list[int]) -> Seen:
-    return numbers[0] if isinstance(reading, Whole) else tuple(numbers)
+    return numbers[0] if isinstance(reading, WholeCell) else tuple(numbers)
 
 
-def _cells(asked: Asked, reading: Reading) -> tuple[Cell, ...] | None:
+def _cells(asked: Subject, reading: Reading) -> tuple[Cell, ...] | None:
     where = asked.where
     match reading:
-        case Whole():
+        case WholeCell():
             assert asked.cell is not None
             return (asked.cell,)
         case Totals():
@@ -246,26 +246,26 @@ def _from_values(want: Wanted, evaluate: Evaluate) -> list[Seen]:
         return [_by_bucket(want.asked, reading, evaluate)]
     if _wide(want.asked):
         return _from_wide(want, evaluate)
-    counted = _counted(want.asked, Tally(want.asked.number, want.asked.where), evaluate)
+    counted = _counted(want.asked, Tallied(want.asked.number, want.asked.where), evaluate)
     if want.places is None:
         return [seen_in(reading, values) for values in counted]
     return [seen_in(own, counted[place]) for own, place in zip(want.readings, want.places, strict=True)]
 
 
-def _counted(asked: Asked, tally: Tally, evaluate: Evaluate) -> list[Counted]:
+def _counted(asked: Subject, tally: Tallied, evaluate: Evaluate) -> list[Counted]:
     exact = evaluate(replace(asked.question.summary, cells=(), tallies=(tally,)))
     return [
         Counted(values, counts, sums[0] if sums else None, tally.grid) for values, counts, *sums in exact.tallies[0]
     ]
 
 
-def _wide(asked: Asked) -> bool:
+def _wide(asked: Subject) -> bool:
     """Whether there may be more distinct values than a summary may have rows."""
     span = asked.number.span
     return _groups(asked) * (span.high - span.low + 1) > LARGEST_SUMMARY
 
 
-def _groups(asked: Asked) -> int:
+def _groups(asked: Subject) -> int:
     return prod(key_size(key) or 1 for key in asked.question.keys)
 
 
@@ -288,7 +288,7 @@ def _from_wide(want: Wanted, evaluate: Evaluate) -> list[Seen]:
     if any(isinstance(own, Powers | Values) for own in readings):
         span = asked.number.span
         grid = None if isinstance(reading, Values) else FloatingGrid(span.low, span.high, 0, 0)
-        counted = _counted(asked, Tally(asked.number, asked.where, grid, grid is not None), evaluate)
+        counted = _counted(asked, Tallied(asked.number, asked.where, grid, grid is not None), evaluate)
         whole = isinstance(reading, Values)
         found = {
             number: seen_in(own, counted[place])
@@ -307,7 +307,7 @@ def _from_wide(want: Wanted, evaluate: Evaluate) -> list[Seen]:
     return [found[number] for number in range(len(readings))]
 
 
-def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:
+def _by_bucket(asked: Subject, reading: Powers, evaluate: Evaluate) -> Buckets:
     """One GROUP BY over as many keys as there are buckets, however many values there are."""
     edges, number = reading.edges, asked.number
     size = len(edges)
@@ -327,7 +327,7 @@ def _by_bucket(asked: Asked, reading: Powers, evaluate: Evaluate) -> Buckets:
     )
 
 
-def _by_bin(asked: Asked, edges: tuple[int, ...], evaluate: Evaluate) -> Buckets:
+def _by_bin(asked: Subject, edges: tuple[int, ...], evaluate: Evaluate) -> Buckets:
     """Buckets from bins that they are made of: values up to w one by one, those above in bins (kw, (k+1)w].
 
     The smaller of two numbers and a division find a bin, where a bucket takes several comparisons. w is a power of two,
@@ -370,11 +370,11 @@ def _constant(number: Number, index: int) -> Constant:
     return Constant(index, Span(index, index, number.span.grain, nullable=False, date=number.span.date))
 
 
-def answer_reading(asked: Asked, mechanism: str) -> Reading:
+def answer_reading(asked: Subject, mechanism: str) -> Reading:
     """What is read of the synthetic data: their answer, and what else a decider wants to know of them."""
     match asked.facts.kind:
         case "count":
-            return Whole()
+            return WholeCell()
         case "mean":
             return Totals()
         case "sum" if mechanism in ("laplace", "exponential", "exponential-naive", "optimal"):
