@@ -25,7 +25,7 @@ from confide.fit import (
     screen,
 )
 from confide.fit.adaptive import is_detail, onto_simplex
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure
 from tests.fit.strategies import problems

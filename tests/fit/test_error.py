@@ -22,7 +22,7 @@ from confide.fit import (
     error,
     estimates,
 )
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 from confide.fit.error import combinations
 from confide.mechanism import TestRandomness, draw
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace

@@ -23,7 +23,10 @@ from confide.mechanism.smooth.smooth import Smooth
 from confide.mechanism.smooth.vector import SmoothVector
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
 from confide.release.synthetic.curator import LedgerCurator
-from confide.trust import clip, exponential, median, optimal, plug_in, race, sparse
+from confide.trust import clip, median, optimal, plug_in
+from confide.trust import exponential_decider as exponential
+from confide.trust import race_decider as race
+from confide.trust import sparse_decider as sparse
 
 SLACK = 1e-6
 """What doubles may add to a loss."""

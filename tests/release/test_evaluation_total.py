@@ -32,9 +32,9 @@ from confide.query.question import (
 )
 from confide.query.tree import Always, Scan, Summary
 from confide.release.answer.answer import Answer
+from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.evaluation import Estimate, Evaluator
 from confide.release.answer.miss_rate import needed_confidences
-from confide.release.answer.table import AnswerTable
 from confide.release.cost import Cost
 from tests.query.samples import CATALOG, POLICIES
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import confide
 from confide.cli.app import app
-from confide.cli.synthesizing import _place
+from confide.cli.synthesize import _place
 from confide.errors import SourceError
 from confide.policy import Policy
 from confide.policy.file_kind import endings, is_tabbed, kind_of, packing_of

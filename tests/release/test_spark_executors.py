@@ -64,7 +64,7 @@ class Analyst:
 
 def _obey(line: Connection, policy: dict[str, Any], ledger: str) -> None:
     """What the process of an analyst does."""
-    from confide.engine.spark import session as spark_session  # noqa: PLC0415  heavy
+    from confide.engine.spark import spark_session  # noqa: PLC0415  heavy
 
     session = confide.open(policy, ledger=ledger, create=True)
     found: list[Any] = []
@@ -112,7 +112,7 @@ def _obey(line: Connection, policy: dict[str, Any], ledger: str) -> None:
 
 def _end_what_takes_too_long(line: Connection, address: str, folder: Path) -> None:
     """The shared check, on joins whose tasks do not see that they are cancelled."""
-    from confide.engine.spark.session import find_spark  # noqa: PLC0415  heavy
+    from confide.engine.spark.spark_session import find_spark  # noqa: PLC0415  heavy
     from tests.conformance import engine as conformance  # noqa: PLC0415
     from tests.conformance.test_spark_engine import kind_with  # noqa: PLC0415
     from tests.engine.spark_tables import create_engine  # noqa: PLC0415

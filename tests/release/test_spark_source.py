@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.engine.spark.session import _started
+from confide.engine.spark.spark_session import _started
 from confide.errors import EngineError, SourceError
 from confide.policy import Policy
 from confide.release.custody.inspection import check_source

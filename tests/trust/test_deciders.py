@@ -17,9 +17,9 @@ from confide.trust.facts import CAUTION, DELTA, Facts
 from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn
-from confide.trust.race import Raced
+from confide.trust.race_decider import Raced
 from confide.trust.seen import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
-from confide.trust.sparse import SparseDecider
+from confide.trust.sparse_decider import SparseDecider
 from confide.trust.target import Target
 from tests.mechanism.segments import drawn_weight
 from tests.mechanism.small_data import data_sets

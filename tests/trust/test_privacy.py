@@ -20,8 +20,8 @@ from confide.trust.facts import Facts, Steps
 from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugInMean
-from confide.trust.race import RESOLUTION, Raced
-from confide.trust.sparse import SparseDecider
+from confide.trust.race_decider import RESOLUTION, Raced
+from confide.trust.sparse_decider import SparseDecider
 from confide.trust.target import Target
 from tests.conformance.audit import audit
 from tests.mechanism.small_data import neighbours

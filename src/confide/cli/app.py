@@ -91,7 +91,7 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """Forecast the cost and the width of an answer. Free: nothing private is read."""
-    from confide.cli import asking  # noqa: PLC0415  loaded when used
+    from confide.cli import sql as asking  # noqa: PLC0415  loaded when used
 
     asking.plan(
         asking.SqlCommand(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
@@ -118,7 +118,7 @@ def sql(
     as_json: options.Json = False,
 ) -> None:
     """Answer a question, with an interval on every number. The same question again is free."""
-    from confide.cli import asking  # noqa: PLC0415  loaded when used
+    from confide.cli import sql as asking  # noqa: PLC0415  loaded when used
 
     asking.sql(
         asking.SqlCommand(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
@@ -205,7 +205,7 @@ def trust(
     as_json: options.Json = False,
 ) -> None:
     """Say whether a synthetic answer may be used for a query: one private bit. The same again is free."""
-    from confide.cli import trusting  # noqa: PLC0415  loaded when used
+    from confide.cli import trust as trusting  # noqa: PLC0415  loaded when used
 
     request = trusting.TrustOptions(
         policy, sql, synthetic or [], within, epsilon, mechanism, prefer, gap, error, analyst, ledger
@@ -253,7 +253,7 @@ def synthesize(
     as_json: options.Json = False,
 ) -> None:
     """Make synthetic data for a workload of counts. A command that was stopped goes on where it stopped."""
-    from confide.cli import synthesizing  # noqa: PLC0415  loaded when used
+    from confide.cli import synthesize as synthesizing  # noqa: PLC0415  loaded when used
 
     request = synthesizing.SynthesisCommand(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, select, rounds, picks, rows,
@@ -274,6 +274,6 @@ def budget(
     as_json: options.Json = False,
 ) -> None:
     """Say what is spent, what is left, and how many answers at ε that is."""
-    from confide.cli import bookkeeping  # noqa: PLC0415  loaded when used
+    from confide.cli import ledger as bookkeeping  # noqa: PLC0415  loaded when used
 
     bookkeeping.budget(policy, epsilon, analyst, ledger, as_json)

@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.bookkeeping import differing, no_ledger
 from confide.cli.boundary import REFUSED, report
 from confide.cli.console import facts, printable, say, show, show_json, waiting
+from confide.cli.ledger import differing, no_ledger
 from confide.cli.output import new_file
 from confide.errors import ConfideError, LedgerError, SourceError
 from confide.policy import Policy

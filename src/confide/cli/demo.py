@@ -13,10 +13,10 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.bookkeeping import spent_bar
 from confide.cli.census import Census, make_census
 from confide.cli.console import Screen, printable, say, show, show_json, waiting
 from confide.cli.demo_questions import QUESTIONS, REFUSED, DemoQuestion, Truth
+from confide.cli.ledger import spent_bar
 from confide.cli.options import read_whole
 from confide.cli.output import new_file, occupied
 from confide.errors import ParameterError, QueryError

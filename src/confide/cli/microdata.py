@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.cli.asking import budget_facts, opened
 from confide.cli.console import Screen, say, show, show_json
 from confide.cli.options import read_share, read_whole
+from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
 
 _TOTAL = "*"

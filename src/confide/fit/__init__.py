@@ -1,8 +1,8 @@
 """From noisy answers to a table without negative counts, and what that costs. Pure functions of released numbers."""
 
 from confide.fit.adaptive import Screening, adaptive, screen
+from confide.fit.cells import CellDomain
 from confide.fit.choose import METHODS, fit
-from confide.fit.domain import CellDomain
 from confide.fit.error import LinearEstimate, error, estimates
 from confide.fit.fitted import Fit, Method
 from confide.fit.group import TOTAL, Group, Marginal, SparseGroup, Subtotal
@@ -12,9 +12,9 @@ from confide.fit.ols import ols
 from confide.fit.price import Guarantee, Price, price
 from confide.fit.problem import FitProblem, MeasuredGroup, Public
 from confide.fit.program import Certificate
-from confide.fit.records import RoundedFit, round_controlled
 from confide.fit.reweighted import reweighted
 from confide.fit.risk import Report, Risk, Sacrifice, report
+from confide.fit.rounding import RoundedFit, round_controlled
 from confide.fit.sequential import pinned, sequential
 
 __all__ = [

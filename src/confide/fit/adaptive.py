@@ -16,8 +16,8 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.fit.build import Term
+from confide.fit.cells import Floats, Mask
 from confide.fit.conjugate import conjugate_gradients
-from confide.fit.domain import Floats, Mask
 from confide.fit.error import estimates, variance
 from confide.fit.fitted import Fit, require_consistent
 from confide.fit.group import TOTAL, Marginal

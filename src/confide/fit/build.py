@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide.fit.domain import CellDomain, Floats
+from confide.fit.cells import CellDomain, Floats
 from confide.fit.group import Group, Marginal
 from confide.fit.problem import FitProblem
 from confide.fit.program import Program

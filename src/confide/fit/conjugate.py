@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 
 FLAT: Final = 1e-14  # of the curvature first met: a direction with less is one that nothing measured depends on
 

@@ -14,8 +14,8 @@ from scipy import sparse
 
 from confide.errors import ParameterError
 from confide.fit import effects
+from confide.fit.cells import Floats, Mask
 from confide.fit.conjugate import conjugate_gradients
-from confide.fit.domain import Floats, Mask
 from confide.fit.group import Group, Marginal, SparseGroup, Subtotal
 from confide.fit.problem import FitProblem
 from confide.fit.tail import half_width

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from scipy.linalg import lapack
 
-from confide.fit.domain import CellDomain, Floats
+from confide.fit.cells import CellDomain, Floats
 from confide.fit.group import Marginal, Subtotal
 from confide.fit.rows import Rows
 

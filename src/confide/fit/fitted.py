@@ -9,7 +9,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.fit import effects
 from confide.fit.build import Term, build
-from confide.fit.domain import CellDomain, Floats
+from confide.fit.cells import CellDomain, Floats
 from confide.fit.group import Group, Marginal
 from confide.fit.newton import MOST_STEPS
 from confide.fit.problem import FitProblem, Public

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit.domain import CellDomain, Floats, Mask
+from confide.fit.cells import CellDomain, Floats, Mask
 
 
 def _require_names(attributes: object) -> None:

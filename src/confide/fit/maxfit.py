@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from confide.fit.domain import CellDomain, Floats
+from confide.fit.cells import CellDomain, Floats
 from confide.fit.fitted import Fit, require_consistent, solve
 from confide.fit.group import Group
-from confide.fit.linear import linear_program
+from confide.fit.linear_fit import linear_program
 from confide.fit.problem import FitProblem
 from confide.fit.reach import smallest_reach, within
 

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from scipy.linalg import lapack
 
+from confide.fit.cells import Floats, Mask
 from confide.fit.conjugate import conjugate_gradients
-from confide.fit.domain import Floats, Mask
 from confide.fit.factor import Factor, can_factor, factored
 from confide.fit.program import Program
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.domain import CellDomain, Floats, Mask
+from confide.fit.cells import CellDomain, Floats, Mask
 from confide.fit.group import Group
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 

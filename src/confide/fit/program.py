@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 from confide.fit.group import Marginal
 from confide.fit.rows import Rows
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 from confide.fit.newton import MOST_STEPS, newton
 from confide.fit.program import Certificate, Program, certify
 

@@ -7,7 +7,7 @@ from scipy.special import log_ndtr, ndtri
 
 from confide.errors import ParameterError
 from confide.fit.build import Term
-from confide.fit.domain import Floats, Mask
+from confide.fit.cells import Floats, Mask
 from confide.fit.fitted import Fit, require_consistent, solve
 from confide.fit.group import Subtotal
 from confide.fit.problem import FitProblem, MeasuredGroup, NoiseLaw

@@ -6,7 +6,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.fit.build import Term, fixed, measured_terms
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 from confide.fit.error import estimates
 from confide.fit.fitted import Fit, Method, require_consistent, solve
 from confide.fit.group import TOTAL, Group, Marginal

@@ -1,8 +1,8 @@
 """The budget as a durable record: who was charged what, in which order, and what is left."""
 
 from confide.ledger.memory import MemoryLedger
-from confide.ledger.postgres.address import PostgresPlace
 from confide.ledger.postgres.ledger import PostgresLedger, postgres_holds_ledger, restore_postgres_anchor
+from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.protocol import Ledger
 from confide.ledger.record.chain import Entry, Head
 from confide.ledger.record.export import check_export, export

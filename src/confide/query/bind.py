@@ -11,7 +11,6 @@ from confide.policy import Policy, RowUnit
 from confide.privacy.limits import MOST_COLUMNS, MOST_MEASURED
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
-from confide.query.column import result_columns
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, check_numbers, key_size
 from confide.query.magnitude import check_magnitudes
@@ -19,6 +18,7 @@ from confide.query.parse import DIALECT, parse
 from confide.query.question import Question, ShownKey, ShownValue, Value, all_values, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
+from confide.query.result_columns import result_columns
 from confide.query.scope import Catalog, Scope
 from confide.query.tree import Always, Key, Summary, UnknownKey
 

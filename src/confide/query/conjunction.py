@@ -14,7 +14,6 @@ from confide.errors import QueryError
 from confide.policy import KeyUnit, Policy
 from confide.privacy.limits import MOST_JOINED_GROUPS
 from confide.query.clause import check_clauses, check_parts, whole_number
-from confide.query.column import result_columns
 from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, key_size
 from confide.query.join import join_pairs, table_of
@@ -23,6 +22,7 @@ from confide.query.parse import DIALECT, parse
 from confide.query.quantile import quantile_call
 from confide.query.question import Condition, Measure, Neighbours, Order, ShownKey, ShownValue, all_values
 from confide.query.released import Released, aliases_of
+from confide.query.result_columns import result_columns
 from confide.query.scope import Catalog, Scope, Source
 from confide.query.tree import (
     Always,

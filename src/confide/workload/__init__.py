@@ -1,7 +1,7 @@
 """Large sets of counts as data: marginals, thresholds, counts in SQL; drawn, drifted, answered in blocks."""
 
+from confide.workload.counting import CellRun, Tables, counting_answer, threshold_blocks, workload_blocks
 from confide.workload.domain import Binned, Domain, Listed, domain_of
-from confide.workload.evaluation import CellRun, Tables, counting_answer, threshold_blocks, workload_blocks
 from confide.workload.features import Interest, draw, drifted, geometric, padded, uniform, zipf
 from confide.workload.future import FutureError, future_error, present_errors
 from confide.workload.places import places_of

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import ParameterError
+from confide.workload.counting import Tables, threshold_blocks
 from confide.workload.domain import Domain
-from confide.workload.evaluation import Tables, threshold_blocks
 from confide.workload.features import Interest, draw
 from confide.workload.tables import Integers, tables_of
 from confide.workload.workload import BoundWorkload, Marks, Workload

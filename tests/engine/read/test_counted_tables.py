@@ -19,7 +19,7 @@ from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 from confide.query.tabulation import Tabulation
 from confide.release.holdings import Holdings
-from confide.release.synthetic.request import SynthesisOptions, _design
+from confide.release.synthetic.request import SynthesisOptions, bind_synthesis
 from confide.workload import Workload, marginals
 
 RULES: dict[str, Any] = {
@@ -56,7 +56,7 @@ def tabulation(
     policy = Policy.parse(rules)
     engine = DuckDBEngine(policy, data)
     ledger = MemoryLedger(policy.budget, {})
-    design = _design(
+    design = bind_synthesis(
         Holdings(policy, engine, ledger, TestRandomness(1)),
         SynthesisOptions(workload, 1, table),
         ledger.standing().budget,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from confide.engine.duckdb.running import TimeLimitError
-from confide.engine.spark.session import NoExecutorsError, OwnSession
+from confide.engine.spark.spark_session import NoExecutorsError, OwnSession
 
 
 class Cluster:

@@ -15,7 +15,7 @@ import confide
 from confide.errors import ConfideError, ParameterError
 from confide.mechanism import NoNoise, TestRandomness, laplace
 from confide.privacy.budget import Budget
-from confide.release.microdata.design import design_microdata, noise_for
+from confide.release.microdata.marginals import bind_marginals, noise_for
 from confide.release.session import Session
 from tests.release.samples import frames, policy, row_policy, rows_frame
 
@@ -179,7 +179,7 @@ def test_the_loss_of_a_whole_release_is_not_above_its_cost() -> None:
     marginal the whole ε is caught.
     """
     with confide.testing.open(policy(), frames(20), seed=1) as session:
-        design = design_microdata([(), "sex", "region", ("sex", "region")], session.policy, session._holdings.engine)
+        design = bind_marginals([(), "sex", "region", ("sex", "region")], session.policy, session._holdings.engine)
     noise = noise_for(design, Budget.of(1), Fraction(1))
     assert sum(1 / mechanism.law.scale for mechanism in noise.mechanisms) <= 1  # type: ignore[union-attr]
     broken = [laplace(1, Fraction(1)) for _ in noise.mechanisms]

@@ -20,7 +20,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.release.holdings import Holdings
 from confide.release.synthetic.curator import LedgerCurator
-from confide.release.synthetic.request import SynthesisOptions, _design
+from confide.release.synthetic.request import SynthesisOptions, bind_synthesis
 from confide.release.synthetic.steps import paid_share
 from confide.synthesis.curator import Model, Picked
 from confide.synthesis.relaxed import RelaxedTable
@@ -47,7 +47,9 @@ class Steps:
         self.holdings = Holdings(
             policy, DuckDBEngine(policy, {"t": pl.DataFrame({"g": values})}), ledger, TestRandomness(seed)
         )
-        self.design = _design(self.holdings, SynthesisOptions(confide.marginals(1), 1), self.holdings.standing().budget)
+        self.design = bind_synthesis(
+            self.holdings, SynthesisOptions(confide.marginals(1), 1), self.holdings.standing().budget
+        )
         self.cost, self.sensitivity = cost, sensitivity or self.design.tables
         first = self.curator(0)
         first.measure([(0,)], Fraction(1, 2))

@@ -259,10 +259,10 @@ def test_an_empty_table_costs_and_looks_like_any_other() -> None:
 @pytest.mark.parametrize(("rows", "factor"), [("private", 1), ("public", 2)])
 def test_replacing_a_row_pays_for_two_cells(rows: str, factor: int) -> None:
     """The noise of a marginal has L2² = 1 for add-remove, 2 for replace-one, and L1 = 1 or 2."""
-    from confide.release.synthetic.request import SynthesisOptions, _design  # noqa: PLC0415
+    from confide.release.synthetic.request import SynthesisOptions, bind_synthesis  # noqa: PLC0415
 
     with confide.testing.open(row_policy(PURE, rows), rows_frame(), seed=1) as session:
-        design = _design(
+        design = bind_synthesis(
             session._holdings, SynthesisOptions(confide.marginals(1, ["g"]), 1), session._holdings.standing().budget
         )
         assert (design.tables.l1, design.tables.l2_squared) == (factor, factor)

@@ -21,7 +21,7 @@ from confide.engine.read.public_facts import most_rows
 from confide.engine.result import Columns, Rows
 from confide.engine.spark.parts import Files, Part, TooManyKindsError
 from confide.engine.spark.schema import SparkTable, relation
-from confide.engine.spark.session import NoExecutorsError, OwnSession, new_tag
+from confide.engine.spark.spark_session import NoExecutorsError, OwnSession, new_tag
 from confide.engine.spark.types import type_name
 from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import name

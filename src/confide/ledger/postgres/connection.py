@@ -16,8 +16,8 @@ from confide.errors import LedgerError
 from confide.host.fork import sever
 from confide.host.patience import within
 from confide.host.watchdog import Watchdog
-from confide.ledger.postgres.address import PostgresPlace
 from confide.ledger.postgres.driver import driver, refused, silent, unreplicated
+from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.stored_rows import Cursor
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Self, final
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing
 from confide.ledger.durable import TIMEOUT, KeptLedger
-from confide.ledger.postgres import schema as postgres_schema
-from confide.ledger.postgres.address import PostgresPlace
+from confide.ledger.postgres import ledger_tables
 from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.postgres.driver import driver, translated
+from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.postgres.transaction import PostgresTransactions
 from confide.ledger.process.anchor import Anchor, Mark, read_mark, set_aside
 from confide.ledger.record.chain import Head
@@ -125,10 +125,10 @@ def postgres_holds_ledger(place: PostgresPlace) -> bool:
     """Whether a ledger is there; `LedgerMissing` if this machine's anchor shows that one was, and it is gone."""
     mark = read_mark(place.anchor)
     with _snapshot(place) as connection:
-        if postgres_schema.holds_ledger(connection, place):
+        if ledger_tables.holds_ledger(connection, place):
             return True
     if mark is not None:
-        raise postgres_schema.missing(place, anchored=True)
+        raise ledger_tables.missing(place, anchored=True)
     return False
 
 
@@ -169,9 +169,9 @@ def _inspect(connection: PostgresConnection, place: PostgresPlace) -> Opened:
     mark = read_mark(place.anchor)
     with _own_errors(place):
         connection.begin(write=False)
-        postgres_schema.require_server(connection, place)
-        postgres_schema.require_schema(connection, place, anchored=mark is not None)
-        identity, _ = postgres_schema.start(connection, place)
+        ledger_tables.require_server(connection, place)
+        ledger_tables.require_schema(connection, place, anchored=mark is not None)
+        identity, _ = ledger_tables.start(connection, place)
         opened = judged(connection, mark, place)
         if opened.identity != identity:
             raise LedgerDamaged(f"{place.name} is not a ledger of Confide, or its table 'ledger' was altered")
@@ -182,9 +182,9 @@ def _inspect(connection: PostgresConnection, place: PostgresPlace) -> Opened:
 def _verify(place: PostgresPlace, mark: Mark | None = None, *, vouched: bool = True) -> Statement:
     mark = read_mark(place.anchor) if vouched else mark
     with _snapshot(place) as connection:
-        postgres_schema.require_schema(connection, place, anchored=mark is not None)
+        ledger_tables.require_schema(connection, place, anchored=mark is not None)
         if vouched:
-            postgres_schema.start(connection, place)
+            ledger_tables.start(connection, place)
         return walked(connection, mark, place)
 
 
@@ -194,8 +194,8 @@ def _create(place: PostgresPlace, terms: Terms) -> bool:
     _make_anchor(place)  # before the ledger: a place without one is no place for it
     with _connected(place) as connection:
         connection.begin(write=True)
-        postgres_schema.require_server(connection, place)
-        made = postgres_schema.create(connection, place, terms)
+        ledger_tables.require_server(connection, place)
+        made = ledger_tables.create(connection, place, terms)
         connection.commit()
         return made
 
@@ -203,7 +203,7 @@ def _create(place: PostgresPlace, terms: Terms) -> bool:
 def _vouch(place: PostgresPlace) -> bool:
     with _connected(place) as connection:
         connection.begin(write=True)
-        moved = postgres_schema.vouch(connection)
+        moved = ledger_tables.vouch(connection)
         connection.commit()
         return moved
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError
 from confide.ledger.durable import Reading, Result, Writing
-from confide.ledger.postgres import schema as postgres_schema
-from confide.ledger.postgres.address import PostgresPlace
+from confide.ledger.postgres import ledger_tables
 from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.postgres.driver import driver, is_busy, is_gone, silent, translated
+from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.process.anchor import Anchor, Mark
 from confide.ledger.process.open_connection import Holding
 from confide.ledger.record.entry import Position
@@ -117,14 +117,14 @@ class PostgresTransactions(Holding[PostgresConnection]):
                 self._drop()
         connection = self._keep(PostgresConnection(self._place, deadline))
         position = self._start(connection, mark, deadline, write=write)
-        postgres_schema.require_server(connection, self._place)
+        ledger_tables.require_server(connection, self._place)
         if mark is not None:
             require_mark(connection, mark, position, self._identity, self._place)
         return connection, position
 
     def _start(self, connection: PostgresConnection, mark: Mark | None, deadline: float, *, write: bool) -> Position:
         connection.begin(write=write, deadline=deadline)
-        identity, position = postgres_schema.start(connection, self._place, lock=write)
+        identity, position = ledger_tables.start(connection, self._place, lock=write)
         if identity != self._identity:
             raise LedgerDamaged(f"the ledger {self._place.name} was replaced while it was in use: open it again")
         if mark is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confide.release.answer import chart, rendering
 from confide.release.answer.frames import as_pandas, as_polars
@@ -44,6 +44,13 @@ class ValueColumn:
     mechanism: str
     assumes: str
     note: str = ""
+
+
+_KEPT: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
+    KeyColumn: ("KeyColumn", ("name", "type", "values")),
+    ValueColumn: ("ValueColumn", ("name", "type", "values", "low", "high", "mechanism", "assumes", "note")),
+}
+"""How columns are called in a ledger, whatever their classes are called here."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +177,8 @@ class Answer:
         """A canonical text, kept in the ledger and read back byte for byte."""
         columns = []
         for column in self.columns:
-            fields = {name: getattr(column, name) for name in column.__dataclass_fields__}
-            columns.append({"kind": type(column).__name__, **{n: _plain(v) for n, v in fields.items()}})
+            kind, fields = _KEPT[type(column)]
+            columns.append({"kind": kind, **{name: _plain(getattr(column, name)) for name in fields}})
         facts = {
             "format": _FORMAT,
             "columns": columns,
@@ -188,7 +195,7 @@ class Answer:
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Answer":
         facts = json.loads(stored)
-        kinds: dict[str, Any] = {"KeyColumn": KeyColumn, "ValueColumn": ValueColumn}
+        kinds: dict[str, Any] = {kind: column for column, (kind, _) in _KEPT.items()}
         columns = []
         for fields in facts.pop("columns"):
             kind = kinds[fields.pop("kind")]

@@ -56,7 +56,7 @@ def _open_spark(policy: Policy, place: SparkPlace | None, data: Data) -> Engine:
     _require("pyspark", "Spark", "spark")
     from confide.engine.spark.engine import SparkEngine  # noqa: PLC0415  a driver that few need
     from confide.engine.spark.schema import SparkTable  # noqa: PLC0415
-    from confide.engine.spark.session import find_spark  # noqa: PLC0415
+    from confide.engine.spark.spark_session import find_spark  # noqa: PLC0415
 
     place = place or named_tables(policy)
     places = {label: SparkTable(where, label in place.files) for label, where in place.tables.items()}

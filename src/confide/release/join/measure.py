@@ -17,8 +17,8 @@ from confide.query.identity import question_name
 from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
 from confide.release.answer.answer import Answer
+from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.evaluation import Estimate
-from confide.release.answer.table import AnswerTable
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.join.request import PricedJoin

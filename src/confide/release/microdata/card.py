@@ -14,7 +14,7 @@ from confide import __version__
 from confide.errors import ParameterError
 from confide.mechanism import NoNoise
 from confide.privacy.amount import show
-from confide.release.microdata.design import show_marginal, show_marginals
+from confide.release.microdata.marginals import show_marginal, show_marginals
 from confide.release.microdata.rendering import (
     MOVED,
     WATERMARK,
@@ -26,9 +26,9 @@ from confide.release.microdata.rendering import (
 )
 
 if TYPE_CHECKING:
+    from confide.release.microdata.arrow import Records
     from confide.release.microdata.microdata import Microdata
     from confide.release.microdata.report import MicrodataReport
-    from confide.release.microdata.tables import Records
 
 ABOUT: Final = ("name", "curator", "intended_use", "region", "sector", "collection", "contact")
 UNKNOWN: Final = "to be said by the publisher"

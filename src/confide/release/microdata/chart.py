@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from confide.release.answer.rendering import drawable
-from confide.release.microdata.design import show_marginal
+from confide.release.microdata.marginals import show_marginal
 
 if TYPE_CHECKING:
     from confide.release.microdata.microdata import Microdata

@@ -32,11 +32,12 @@ from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
 from confide.release.guard import callers, settled
 from confide.release.holdings import Holdings
-from confide.release.microdata.design import (
+from confide.release.microdata.arrow import Records, fitted_table
+from confide.release.microdata.marginals import (
     Marginal,
     Marginals,
     Noise,
-    design_microdata,
+    bind_marginals,
     marginal_of,
     noise_for,
     show_marginal,
@@ -44,10 +45,9 @@ from confide.release.microdata.design import (
     stages_of,
     weights_of,
 )
-from confide.release.microdata.facts import known_answer, public_of, query_of, stated_of
 from confide.release.microdata.plan import MicrodataPlan, plan_design, warn_if_useless
+from confide.release.microdata.stated import known_answer, public_of, query_of, stated_of
 from confide.release.microdata.store import Measurements, NoisyMarginal
-from confide.release.microdata.tables import Records, fitted_table
 from confide.release.purpose import listed
 from confide.workload import ExactTables
 
@@ -194,14 +194,14 @@ class Microdata:
 
         `about` fills what only the publisher knows: name, curator, intended_use, region, sector, collection, contact.
         """
-        from confide.release.microdata.files import write_folder  # noqa: PLC0415  it writes what this module makes
+        from confide.release.microdata.folder import write_folder  # noqa: PLC0415  it writes what this module makes
 
         return write_folder(self, Path(folder), records, about or {})
 
     @classmethod
     def load(cls, folder: str | Path) -> "Microdata":
         """What `to_parquet` wrote."""
-        from confide.release.microdata.files import read_folder  # noqa: PLC0415  it makes what this module has
+        from confide.release.microdata.folder import read_folder  # noqa: PLC0415  it makes what this module has
 
         return read_folder(Path(folder))
 
@@ -375,7 +375,7 @@ def _checked(
     holdings: Holdings, options: MicrodataOptions
 ) -> tuple[Marginals, tuple[tuple[int, ...], ...] | None, Method, tuple[Fraction, ...] | None]:
     """Everything that can be wrong with a request, before anything is charged."""
-    design = design_microdata(options.marginals, holdings.policy, holdings.engine, options.table)
+    design = bind_marginals(options.marginals, holdings.policy, holdings.engine, options.table)
     stages = stages_of(design.domain.attributes, design.marginals, options.priority)
     method = method_of(options.fit, stages)
     if options.shares is not None and stages is not None:

@@ -16,7 +16,7 @@ from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
 from confide.policy import Policy
 from confide.privacy.amount import show
 from confide.release.cost import BudgetState, Cost, budget_state
-from confide.release.microdata.design import Marginal, Marginals, Noise, show_marginal
+from confide.release.microdata.marginals import Marginal, Marginals, Noise, show_marginal
 
 USELESS: Final = 1.0
 """A count is useless if its half-width is this many times the mean count, or more."""

@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from confide.release.answer.rendering import number, print_table, printable
-from confide.release.microdata.design import show_marginal
+from confide.release.microdata.marginals import show_marginal
 
 if TYPE_CHECKING:
     from confide.release.microdata.microdata import Microdata

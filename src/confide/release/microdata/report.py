@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from confide.errors import ParameterError
 from confide.fit import METHODS, Method, Price, Risk, Sacrifice, fit, price, report
-from confide.release.microdata.design import Marginal
+from confide.release.microdata.marginals import Marginal
 
 if TYPE_CHECKING:
     from confide.release.microdata.microdata import Microdata

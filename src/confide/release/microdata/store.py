@@ -21,7 +21,7 @@ from confide.fit import Marginal as MarginalGroup
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.cost import Cost
-from confide.release.microdata.design import Attribute, Marginal, marginal_of, show_marginal, show_marginals
+from confide.release.microdata.marginals import Attribute, Marginal, marginal_of, show_marginal, show_marginals
 
 FORMAT: Final = 1
 

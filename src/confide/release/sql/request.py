@@ -19,8 +19,8 @@ from confide.query import Question
 from confide.query.identity import SPELLING, question_name
 from confide.query.question import Measure
 from confide.release.answer.answer import Answer
+from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.size import cut_to_room, require_room_for_answer
-from confide.release.answer.table import AnswerTable
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings

@@ -17,7 +17,7 @@ from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import selection_epsilon
 
 if TYPE_CHECKING:
-    from confide.release.synthetic.request import Design
+    from confide.release.synthetic.request import SynthesisRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +154,11 @@ class SynthesisPlan:
         )
 
 
-def plan_synthesis(standing: Standing, design: "Design", method: str, confidence: object) -> SynthesisPlan:
+def plan_synthesis(standing: Standing, request: "SynthesisRequest", method: str, confidence: object) -> SynthesisPlan:
     level = confidence_level(confidence)
-    strategy, workload = design.strategy, design.workload
+    strategy, workload = request.strategy, request.workload
     return SynthesisPlan(
-        table=design.table.name,
+        table=request.table.name,
         columns=workload.domain.names,
         workload=workload.describe(),
         queries=workload.size,
@@ -167,59 +167,64 @@ def plan_synthesis(standing: Standing, design: "Design", method: str, confidence
         rounds=strategy.rounds,
         picks=strategy.picks,
         rows=strategy.rows,
-        steps=tuple(_steps(design, level)),
-        cost=Cost.of(design.epsilon, design.cost),
+        steps=tuple(_steps(request, level)),
+        cost=Cost.of(request.epsilon, request.cost),
         confidence=level,
-        unit=design.unit,
-        neighbours=design.neighbours,
-        expected=design.expected,
-        affordable=standing.holds(design.cost),
+        unit=request.unit,
+        neighbours=request.neighbours,
+        expected=request.expected,
+        affordable=standing.holds(request.cost),
         budget=budget_state(standing),
     )
 
 
-def _steps(design: "Design", level: float) -> Iterator[PlannedStep]:
-    strategy, workload = design.strategy, design.workload
+def _steps(request: "SynthesisRequest", level: float) -> Iterator[PlannedStep]:
+    strategy, workload = request.strategy, request.workload
     singles = workload.closure(1)
-    yield _measured(design, f"every count of {_plural(len(singles), 'column')}", singles, strategy.ones, level)
+    yield _measured(request, f"every count of {_plural(len(singles), 'column')}", singles, strategy.ones, level)
     match strategy.select:
         case "closure" | "all":
             if sets := strategy.at_once(workload):
                 words = f"every count of {_plural(len(sets), 'table')}"
-                yield _measured(design, words, sets, strategy.left, level)
+                yield _measured(request, words, sets, strategy.left, level)
         case "marginals":
             candidates = strategy.candidates(workload)
             turns = min(strategy.rounds, len(candidates))
             if turns:
-                yield _chosen(design, f"one of {_plural(len(candidates), 'table')}", 1, len(candidates), turns, level)
+                yield _chosen(request, f"one of {_plural(len(candidates), 'table')}", 1, len(candidates), turns, level)
                 # The one with the most counts stands for the one that will be chosen.
                 most = max(candidates, key=lambda columns: cell_count(workload.domain.sizes, columns))
-                yield _measured(design, "every count of it", [most], strategy.measurement, level, turns)
+                yield _measured(request, "every count of it", [most], strategy.measurement, level, turns)
         case "queries":
             asked = min(strategy.picks, workload.size)
-            yield _chosen(design, f"{_plural(asked, 'count')} of all", asked, workload.size, strategy.rounds, level)
-            loss = paid_share(design.cost, strategy.measurement)
-            noise = step_noise(loss, asked, one_count(design.rows))
-            yield _step(design, "them", noise, strategy.measurement, asked, level, strategy.rounds)
+            yield _chosen(request, f"{_plural(asked, 'count')} of all", asked, workload.size, strategy.rounds, level)
+            loss = paid_share(request.cost, strategy.measurement)
+            noise = step_noise(loss, asked, one_count(request.rows))
+            yield _step(request, "them", noise, strategy.measurement, asked, level, strategy.rounds)
 
 
 def _measured(
-    design: "Design", what: str, sets: Sequence[tuple[int, ...]], share: Fraction, level: float, times: int = 1
+    request: "SynthesisRequest",
+    what: str,
+    sets: Sequence[tuple[int, ...]],
+    share: Fraction,
+    level: float,
+    times: int = 1,
 ) -> PlannedStep:
-    noise = step_noise(paid_share(design.cost, share), len(sets), design.tables)
-    answers = sum(cell_count(design.workload.domain.sizes, columns) for columns in sets)
-    return _step(design, what, noise, share, answers, level, times)
+    noise = step_noise(paid_share(request.cost, share), len(sets), request.tables)
+    answers = sum(cell_count(request.workload.domain.sizes, columns) for columns in sets)
+    return _step(request, what, noise, share, answers, level, times)
 
 
 def _step(
-    design: "Design", what: str, noise: Additive, share: Fraction, answers: int, level: float, times: int
+    request: "SynthesisRequest", what: str, noise: Additive, share: Fraction, answers: int, level: float, times: int
 ) -> PlannedStep:
     every = 1 - (1 - level) / max(1, answers)  # all of them at once, by the union bound
     return PlannedStep(
         "measure",
         f"measure {what}",
         times,
-        _amount(design, share),
+        _amount(request, share),
         answers,
         noise.name,
         math.sqrt(noise.law.variance),
@@ -228,16 +233,16 @@ def _step(
     )
 
 
-def _chosen(design: "Design", what: str, picks: int, among: int, times: int, level: float) -> PlannedStep:
+def _chosen(request: "SynthesisRequest", what: str, picks: int, among: int, times: int, level: float) -> PlannedStep:
     """An exponential mechanism misses the largest score by more than t with probability at most m·exp(-εt / 2Δ)."""
-    epsilon = selection_epsilon(paid_share(design.cost, design.strategy.choice), picks)
-    short = 2 * design.rows * math.log(among / (1 - level)) / float(epsilon)
-    share = _amount(design, design.strategy.choice)
+    epsilon = selection_epsilon(paid_share(request.cost, request.strategy.choice), picks)
+    short = 2 * request.rows * math.log(among / (1 - level)) / float(epsilon)
+    share = _amount(request, request.strategy.choice)
     return PlannedStep("choose", f"choose {what}", times, share, 0, "exponential", None, None, float(math.ceil(short)))
 
 
-def _amount(design: "Design", share: Fraction) -> float:
-    loss = paid_share(design.cost, share)
+def _amount(request: "SynthesisRequest", share: Fraction) -> float:
+    loss = paid_share(request.cost, share)
     return float(loss.epsilon if isinstance(loss, PureDP) else loss.rho)
 
 

@@ -58,7 +58,7 @@ class SynthesisOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class SynthesisRequest:
     """A request bound to a policy, with public facts only."""
 
     table: Table
@@ -81,10 +81,10 @@ class Design:
 def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None" = None) -> "Synthetic":
     """Synthetic data for a workload; the same request again is free and the same."""
     standing = holdings.standing()
-    design = _design(holdings, options, standing.budget)
+    request = bind_synthesis(holdings, options, standing.budget)
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
 
-    known = holdings.known(design.identity(), Synthetic.from_bytes)
+    known = holdings.known(request.identity(), Synthetic.from_bytes)
     if known is not None:
         return replace(known, stored=True)
     if find_spec("jax") is None:
@@ -94,40 +94,44 @@ def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None
             "this process was forked from one that had loaded jax, whose threads are not here: start it anew (spawn), "
             "or fork before anything is synthesized"
         )
-    _planned(standing, design, 0.95)  # refuses what any step would, before the first is charged
-    return _run(holdings, standing, design, tell)
+    _planned(standing, request, 0.95)  # refuses what any step would, before the first is charged
+    return _run(holdings, standing, request, tell)
 
 
 def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "SynthesisPlan":
     """What `synthesize` would measure, and with what noise. Free."""
     standing = holdings.standing()
-    return _planned(standing, _design(holdings, options, standing.budget), confidence)
+    return _planned(standing, bind_synthesis(holdings, options, standing.budget), confidence)
 
 
-def _planned(standing: Standing, design: Design, confidence: object) -> "SynthesisPlan":
+def _planned(standing: Standing, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
     from confide.release.synthetic.plan import plan_synthesis  # noqa: PLC0415  loaded when used
 
-    return plan_synthesis(standing, design, _words(design.strategy), confidence)
+    return plan_synthesis(standing, request, _words(request.strategy), confidence)
 
 
-def _run(holdings: Holdings, standing: Standing, design: Design, tell: "Tell | None") -> "Synthetic":
+def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell: "Tell | None") -> "Synthetic":
     from confide.release.synthetic.curator import LedgerCurator  # noqa: PLC0415
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
     from confide.synthesis import rap  # noqa: PLC0415  heavy, and loaded when used
 
-    call = digest_of(design.identity())
-    curator = LedgerCurator(holdings, design.tabulation, design.workload, design.cost, design.tables, design.rows, call)
-    if not curator.begun and not standing.holds(design.cost):
-        raise BudgetError(f"this would cost ε = {show(design.epsilon)}; {budget_state(standing)}. Nothing was charged.")
+    call = digest_of(request.identity())
+    curator = LedgerCurator(
+        holdings, request.tabulation, request.workload, request.cost, request.tables, request.rows, call
+    )
+    if not curator.begun and not standing.holds(request.cost):
+        raise BudgetError(
+            f"this would cost ε = {show(request.epsilon)}; {budget_state(standing)}. Nothing was charged."
+        )
     budget, step = standing.budget, callers(tell)
 
     def so_far() -> str:
-        paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(design.epsilon)} was spent"
+        paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(request.epsilon)} was spent"
         return f"{paid}; the same call goes on where this one stopped"
 
     try:
         found = settled(
-            lambda: rap.run(curator, design.workload, design.strategy, step),
+            lambda: rap.run(curator, request.workload, request.strategy, step),
             lambda: curator.paid,
         )
     except KeyboardInterrupt as stopped:
@@ -139,40 +143,40 @@ def _run(holdings: Holdings, standing: Standing, design: Design, tell: "Tell | N
         rest = "the budget does not hold" if isinstance(refusal, BudgetError) else "the ledger could not be used for"
         raise type(refusal)(f"{rest} the rest of this call; {so_far()}") from None
     made = Synthetic(
-        table=design.table,
-        domain=design.workload.domain,
+        table=request.table,
+        domain=request.workload.domain,
         relaxed=found.model.table,
         total=found.model.total,
-        cost=Cost.of(design.epsilon, design.cost),
-        workload=design.workload.describe(),
-        method=_words(design.strategy),
+        cost=Cost.of(request.epsilon, request.cost),
+        workload=request.workload.describe(),
+        method=_words(request.strategy),
         loss=found.loss,
-        unit=design.unit,
-        neighbours=design.neighbours,
+        unit=request.unit,
+        neighbours=request.neighbours,
         test_noise=not holdings.randomness.kernel,
     )
 
     # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
-    asked = holdings.ask(SynthesisRequest(design, made, curator.rest))
+    asked = holdings.ask(FittedRequest(request, made, curator.rest))
     return replace(asked.result, stored=asked.stored)
 
 
 @dataclass(frozen=True, slots=True)
-class SynthesisRequest:
+class FittedRequest:
     """The last step of a call, under the identity of the whole: what was fitted, to be kept."""
 
-    design: Design
+    request: SynthesisRequest
     made: "Synthetic"
     loss: Currency
 
     @property
     def purpose(self) -> str:
-        return f"synthesize {self.design.table.name}: {self.design.workload.describe()}"
+        return f"synthesize {self.request.table.name}: {self.request.workload.describe()}"
 
     def identity(self) -> str:
-        return self.design.identity()
+        return self.request.identity()
 
-    def price(self, budget: Budget) -> "SynthesisRequest":
+    def price(self, budget: Budget) -> "FittedRequest":
         return self
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
@@ -182,7 +186,7 @@ class SynthesisRequest:
         return type(self.made).from_bytes(stored)
 
 
-def _design(holdings: Holdings, options: SynthesisOptions, budget: Budget) -> Design:
+def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget) -> SynthesisRequest:
     policy = holdings.policy
     if not isinstance(options.workload, Workload):
         raise ParameterError(
@@ -211,7 +215,7 @@ def _design(holdings: Holdings, options: SynthesisOptions, budget: Budget) -> De
     require_room(
         4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins"
     )
-    return Design(
+    return SynthesisRequest(
         table,
         workload,
         counted.tabulation,

@@ -31,7 +31,7 @@ from confide.query.tree import (
     Reading,
     Scan,
 )
-from confide.release.answer.table import spelled
+from confide.release.answer.answer_table import spelled
 from confide.workload import Binned, Counting, Domain, Sql, Tables, Threshold, Workload
 from confide.workload.workload import MOST_SETS, Part
 

@@ -18,8 +18,8 @@ from confide.privacy.loss import PureDP
 from confide.query.grouping import key_size
 from confide.query.identity import SPELLING
 from confide.query.question import ShownKey
+from confide.release.answer.answer_table import spelled
 from confide.release.answer.size import require_room_for_verdicts
-from confide.release.answer.table import spelled
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.sql.grids import few_rows

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from confide.cli.bookkeeping import differing, no_ledger
 from confide.cli.console import say, show, show_json, waiting
+from confide.cli.ledger import differing, no_ledger
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
 from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy

@@ -13,9 +13,9 @@ from typing import Any
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
 from confide.ledger import durable as keeping
 from confide.ledger import stored_rows as storage
-from confide.ledger.postgres.address import PostgresPlace
 from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.postgres.driver import driver, standby
+from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.record.entry import Position
 from confide.ledger.record.terms import Terms
 from confide.ledger.sqlite.files import never_made

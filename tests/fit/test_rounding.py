@@ -22,8 +22,8 @@ from confide.fit import (
     ols,
     round_controlled,
 )
-from confide.fit import records as records_module
-from confide.fit.domain import Floats
+from confide.fit import rounding as records_module
+from confide.fit.cells import Floats
 from confide.fit.program import Certificate
 from confide.mechanism.noise.law import DiscreteLaplace
 

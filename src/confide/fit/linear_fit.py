@@ -4,7 +4,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from confide.fit.domain import Floats
+from confide.fit.cells import Floats
 
 
 def linear_program(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.cli.asking import budget_facts, opened
 from confide.cli.console import Screen, say, show, show_json
 from confide.cli.options import read_sql, read_whole
+from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
 from confide.policy.file_kind import endings, kind_of
 from confide.release import Session

@@ -26,8 +26,8 @@ from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Field, Reading
 from confide.release.answer.answer import KeyType
+from confide.release.answer.answer_table import key_type, spelled
 from confide.release.answer.size import require_room_for_counts
-from confide.release.answer.table import key_type, spelled
 from confide.release.sql.allocation import narrower
 from confide.release.whole_table import key_of, tabulated
 from confide.workload import Binned
@@ -110,7 +110,7 @@ class Noise:
     loss: PureDP | ZCDP
 
 
-def design_microdata(marginals: object, policy: Policy, catalog: Catalog, table: str | None = None) -> Marginals:
+def bind_marginals(marginals: object, policy: Policy, catalog: Catalog, table: str | None = None) -> Marginals:
     """The design of some marginals, or a refusal that says what to write instead. Nothing private is read."""
     requested = _requested(marginals)
     terms = _terms(requested)

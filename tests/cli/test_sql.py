@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from confide.cli import asking
+from confide.cli import sql as asking
 from tests.cli.conftest import PEOPLE, Run
 
 COUNT = "SELECT COUNT(*) AS n FROM person"

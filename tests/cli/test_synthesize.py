@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.cli import synthesizing
+from confide.cli import synthesize as synthesizing
 from tests.cli.conftest import Run, clean_environment, command_path
 from tests.synthesis.fitting import pretend_to_fit
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.cli.asking import budget_facts, chart_place, draw, opened
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_sql
+from confide.cli.sql import budget_facts, chart_place, draw, opened
 from confide.errors import ParameterError
 from confide.release.verdict.synthetic_check import read_file
 

@@ -13,10 +13,10 @@ import yaml
 
 from confide.errors import ConfideError, ParameterError, SourceError
 from confide.fit import METHODS, Certificate, Fit, FitProblem, Public
+from confide.release.microdata.arrow import Records, cells_of, noisy_table
 from confide.release.microdata.card import card_facts, card_html
 from confide.release.microdata.microdata import Microdata, problem_of
 from confide.release.microdata.store import Measurements
-from confide.release.microdata.tables import Records, cells_of, noisy_table
 
 RELEASE: Final = "release.json"
 TABLE: Final = "table.parquet"

@@ -14,7 +14,7 @@ from confide.mechanism.tally import Buckets
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law, midpoints
 from confide.trust.facts import Facts, Prefer
-from confide.trust.race import RESOLUTION
+from confide.trust.race_decider import RESOLUTION
 from confide.trust.seen import Powers, Reading, Seen
 from confide.trust.target import Target
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from confide.fit import Fit, RoundedFit
 from confide.release.answer.frames import as_pandas, as_polars
-from confide.release.microdata.design import Attribute, Marginal, show_marginal
+from confide.release.microdata.marginals import Attribute, Marginal, show_marginal
 from confide.release.microdata.store import Measurements, NoisyMarginal
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from confide.errors import ParameterError
 from confide.fit import CellDomain, FitProblem, Group, Public, SparseGroup, Subtotal
 from confide.fit import Marginal as MarginalGroup
 from confide.mechanism import NoNoise
-from confide.release.microdata.design import Attribute, marginal_of, show_marginal
+from confide.release.microdata.marginals import Attribute, marginal_of, show_marginal
 from confide.release.microdata.store import Measurements
 
 Selection = Mapping[str, Any]
