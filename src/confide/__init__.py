@@ -8,6 +8,8 @@ people.sql("SELECT region, COUNT(*) AS n FROM person GROUP BY region", epsilon=0
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from confide.version import VERSION
+
 if TYPE_CHECKING:
     from confide.policy import Policy
     from confide.release import Answer, Plan, Session
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from confide.release.verdict.verdict import Verdict, Verdicts
     from confide.workload import marginals, thresholds
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Answer",
     "Microdata",
@@ -43,7 +45,7 @@ __all__ = [
 _PLACES = {
     "Answer": ("confide.release.answer.answer", "Answer"),
     "Microdata": ("confide.release.microdata.microdata", "Microdata"),
-    "Plan": ("confide.release.sql.plan", "Plan"),
+    "Plan": ("confide.release.sql.forecast", "Plan"),
     "Policy": ("confide.policy", "Policy"),
     "Session": ("confide.release.session", "Session"),
     "open": ("confide.release.opening", "open_session"),

@@ -20,9 +20,9 @@ from confide.errors import ConfideError
 from confide.ledger import MemoryLedger
 from confide.mechanism import TestRandomness
 from confide.policy import Policy, load
+from confide.release.answer.plan import Plan
 from confide.release.custody.sources import open_engine
 from confide.release.session import Session
-from confide.release.sql.plan import Plan
 
 EPSILONS = (1e-30, 1e-24, 1e-18, 1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 0.01, 0.1, 1, 10, 700, 1e4, 1e6)
 CONFIDENCES = (1e-12, 0.01, 0.5, 0.95, 0.999, 0.999999999, 0.9999999999999999)

@@ -35,7 +35,8 @@ class MicrodataCommand:
 
 def plan(options: MicrodataCommand, as_json: bool) -> None:
     """The forecast alone: free."""
-    from confide.release.microdata.rendering import plan_lines, plan_rows, table_of  # noqa: PLC0415  heavy
+    from confide.release.answer.rendering import table_of  # noqa: PLC0415  heavy
+    from confide.release.microdata.rendering import plan_lines, plan_rows  # noqa: PLC0415  heavy
 
     arguments = _arguments(options)
     with opened(options.policy, options.ledger, options.analyst) as session:
@@ -51,11 +52,8 @@ def plan(options: MicrodataCommand, as_json: bool) -> None:
 
 
 def microdata(options: MicrodataCommand, out: str | None, report: bool, as_json: bool) -> None:
-    from confide.release.microdata.rendering import (  # noqa: PLC0415  heavy
-        marginal_rows,
-        microdata_lines,
-        table_of,
-    )
+    from confide.release.answer.rendering import table_of  # noqa: PLC0415  heavy
+    from confide.release.microdata.rendering import marginal_rows, microdata_lines  # noqa: PLC0415  heavy
 
     folder = None if out is None else _folder(out)
     arguments = _arguments(options)

@@ -43,7 +43,7 @@ class SynthesisCommand:
 
 def plan(options: SynthesisCommand, as_json: bool) -> None:
     """The forecast alone: free."""
-    from confide.release.microdata.rendering import table_of  # noqa: PLC0415  heavy
+    from confide.release.answer.rendering import table_of  # noqa: PLC0415  heavy
 
     arguments = _arguments(options)
     with opened(options.policy, options.ledger, options.analyst) as session:

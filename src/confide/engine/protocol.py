@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.engine.result import Columns, Rows
-from confide.engine.sql.storage import Storages
+from confide.engine.storage import Storages
 from confide.policy import Column
 from confide.privacy.charge import Charge
 from confide.query.tabulation import Tabulation

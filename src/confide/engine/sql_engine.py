@@ -11,7 +11,7 @@ from confide.engine.read.public_facts import infer_column, most_rows
 from confide.engine.read.summary_reader import Evaluation
 from confide.engine.result import Columns, Rows
 from confide.engine.sql.statement import SummaryWriter
-from confide.engine.sql.storage import Storages
+from confide.engine.storage import Storages
 from confide.errors import SourceError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge

@@ -16,6 +16,8 @@ from confide.errors import ParameterError
 
 QUANTA = math.lcm(*range(1, 41)) * 10**30
 
+_ROOT_SCALE = 10**24
+
 SMALLEST = Fraction(1, 10**30)
 LARGEST = Fraction(10**6)
 
@@ -137,3 +139,8 @@ def shown_value(value: object) -> str:
     except Exception:  # an integer inside of it that is too long to be written, or a class of the caller's
         return f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def root(value: Fraction) -> Fraction:
+    """√value, rounded down."""
+    return Fraction(math.isqrt(value.numerator * _ROOT_SCALE**2 // value.denominator), _ROOT_SCALE)

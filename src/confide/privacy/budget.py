@@ -82,6 +82,12 @@ class Budget:
         epsilon = epsilon_of(loss.rho, self.delta / 2)
         return min(epsilon, self.epsilon) if loss.rho < whole else epsilon
 
+    def explicit_delta(self, cost: ZCDP) -> Fraction:
+        """Of the half of δ that is not for conversion, as large a part as a call takes of ρ: both last equally long."""
+        cap = self.cap
+        assert isinstance(cap, ZCDP)
+        return self.delta / 2 * cost.rho / cap.rho
+
     def largest_call(self, left: Currency) -> Fraction | None:
         """The largest ε of at most four digits that one call may still ask for; None if nothing fits."""
         call = _shorten(left.epsilon if isinstance(left, PureDP) else self.as_epsilon(left), math.ceil)

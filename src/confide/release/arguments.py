@@ -7,10 +7,10 @@ from numbers import Real
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.privacy.amount import exact_number, parse_amount, shown_value
+from confide.policy import Policy, Table
+from confide.privacy.amount import exact_number, parse_amount, root, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
-from confide.release.sql.statistics import root
 
 Mechanism = Mapping[str, str] | str
 
@@ -91,3 +91,15 @@ def mechanism_names(mechanism: object) -> Mechanism:
 def plain_text(text: object) -> Any:
     """A text of a caller's own class as one of Python's; anything else as it is, for others to refuse."""
     return str.__str__(text) if isinstance(text, str) else text
+
+
+def private_table(policy: Policy, name: str | None) -> Table:
+    """The private table that is meant: the one named, or the only one."""
+    private = {table.name: table for table in policy.private_tables}
+    if name is not None:
+        if not isinstance(name, str) or name not in private:
+            raise ParameterError(f"there is no private table {shown_value(name)}; there are {', '.join(private)}")
+        return private[name]
+    if len(private) != 1:
+        raise ParameterError(f"say which table to synthesize: table={' or table='.join(map(repr, private))}")
+    return next(iter(private.values()))

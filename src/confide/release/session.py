@@ -14,6 +14,7 @@ from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.query.parse import DIALECT
 from confide.release.answer.answer import Answer
+from confide.release.answer.plan import Plan, Within
 from confide.release.arguments import (
     confidence_level,
     exact_bounds,
@@ -27,7 +28,6 @@ from confide.release.holdings import Holdings
 from confide.release.join.plan import plan_join
 from confide.release.join.request import JoinRequest, join_request
 from confide.release.questions import Questions
-from confide.release.sql.plan import Plan, Within
 from confide.release.sql.request import SqlRequest, plan_question, sql_request
 from confide.release.views import DeclaredView, open_view
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from confide.engine.duckdb.running import TimeLimitError, run, run_apart
+from confide.engine.duckdb.running import run, run_apart
 from confide.engine.duckdb.workers import Worker
+from confide.engine.result import TimeLimitError
 
 SLOW = "SELECT COUNT(*) FROM range(200000) a(i) JOIN range(200000) b(j) ON (a.i * b.j) % 7 = 3"
 

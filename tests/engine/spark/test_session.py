@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from confide.engine.duckdb.running import TimeLimitError
+from confide.engine.result import TimeLimitError
 from confide.engine.spark.spark_session import NoExecutorsError, OwnSession
 
 

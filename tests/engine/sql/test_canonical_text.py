@@ -14,7 +14,7 @@ import pytest
 from confide.engine.duckdb.objects import texts_of
 from confide.engine.sql.canonical_text import any_number, day, long_number, text_of, truth, whole_number
 from confide.engine.sql.schema import read_column
-from confide.engine.sql.storage import Storage, storage_of
+from confide.engine.storage import Storage, storage_of
 from confide.errors import SourceError
 from confide.policy import Category, Date, Identifier, Number, Text
 

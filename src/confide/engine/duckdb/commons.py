@@ -13,7 +13,7 @@ import duckdb
 from confide.engine.duckdb.loader import ISNAN, Loader, lock, settle
 from confide.engine.duckdb.running import leave_to_parent
 from confide.engine.duckdb.source import Source
-from confide.engine.sql.storage import Storages
+from confide.engine.storage import Storages
 from confide.host.fork import abandon_in_children, close_with
 from confide.policy import Table
 

@@ -10,7 +10,7 @@ from confide.engine.duckdb.loader import Loader
 from confide.engine.duckdb.running import DuckDBConnection, leave_to_parent, run_apart, run_batches, run_columns
 from confide.engine.duckdb.source import Attached, File, Source, Stamp, stamp
 from confide.engine.result import Columns, Rows
-from confide.engine.sql.storage import Storages
+from confide.engine.storage import Storages
 from confide.errors import SourceError
 from confide.host.fork import abandon_in_children
 from confide.policy import Table

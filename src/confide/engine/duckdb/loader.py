@@ -14,8 +14,8 @@ from confide.engine.duckdb.running import run
 from confide.engine.duckdb.source import Attached, File, Frame, Source
 from confide.engine.result import Rows
 from confide.engine.sql.schema import Stored, read_alike, read_column, read_public_column
-from confide.engine.sql.storage import Storage, storage_of
 from confide.engine.sql.syntax import among, name, select, text
+from confide.engine.storage import Storage, storage_of
 from confide.errors import SourceError
 from confide.policy import Table
 

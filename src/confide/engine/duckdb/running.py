@@ -4,33 +4,19 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 
 from confide.engine.duckdb.workers import dismissed, hired
-from confide.engine.result import Columns, Rows
+from confide.engine.result import BATCH, Columns, Rows, TimeLimitError
 from confide.host.fork import leave_open
 
 Result = TypeVar("Result")
 
-BATCH: Final = 50_000
-"""How many rows of a long result are held as Python's values at a time."""
 _PATIENCE = 0.05
-
-
-@contextmanager
-def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
-    """Batches that are ended here, whatever happens. What ends by being forgotten has nobody to raise to, and Python
-    writes what went wrong to standard error."""
-    try:
-        yield batches
-    finally:
-        if isinstance(batches, Generator):
-            batches.close()
 
 
 class DuckDBConnection(Protocol):
@@ -39,10 +25,6 @@ class DuckDBConnection(Protocol):
     def cursor(self) -> duckdb.DuckDBPyConnection: ...
 
     def close(self) -> None: ...
-
-
-class TimeLimitError(Exception):
-    """The statement took longer than it may."""
 
 
 def run(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: float | None = None) -> Rows:

@@ -17,10 +17,9 @@ import psycopg.conninfo
 from psycopg import sql
 from psycopg.adapt import Loader
 
-from confide.engine.duckdb.running import BATCH
 from confide.engine.postgres.schema import Described, PostgresRelation, describe, relation
 from confide.engine.read.public_facts import most_rows
-from confide.engine.result import Columns, Rows
+from confide.engine.result import BATCH, Columns, Rows
 from confide.engine.sql.translation import Translator
 from confide.engine.sql_engine import SqlEngine
 from confide.errors import SourceError

@@ -7,9 +7,9 @@ from typing import Any
 
 from confide.engine.postgres.types import PostgresType, plain, stored_type
 from confide.engine.sql.schema import Stored, read_column, read_public_column
-from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import name
 from confide.engine.sql.translation import Translator
+from confide.engine.storage import Storage
 from confide.errors import SourceError
 from confide.policy import Table
 

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from confide.engine.duckdb.running import ended
-from confide.engine.result import Columns
+from confide.engine.result import Columns, ended
 from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Summary

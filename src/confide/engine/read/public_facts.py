@@ -7,8 +7,8 @@ from math import ceil, floor
 from typing import Any
 
 from confide.engine.sql.expression_sql import RowWriter
-from confide.engine.sql.storage import Storage, Storages
 from confide.engine.sql.syntax import name
+from confide.engine.storage import Storage, Storages
 from confide.policy import Category, Column, Date, Identifier, Number, Text
 from confide.query.tree import Field, Scan
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from confide.engine.duckdb.running import ended
 from confide.engine.protocol import Counts, Exact, Keep, Windows
 from confide.engine.read.arrays import arrange, arrange_tally
 from confide.engine.read.cells_from_tally import parted, teller, told
 from confide.engine.read.key_filter import chosen, listed, merged
 from confide.engine.read.multipass import passes, refined
-from confide.engine.result import Columns, Rows
+from confide.engine.result import Columns, Rows, ended
 from confide.engine.sql.grid_tally import pointed, summed
 from confide.engine.sql.statement import SummaryWriter
 from confide.engine.sql.stretches import Stretch

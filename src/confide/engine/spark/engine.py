@@ -23,10 +23,10 @@ from confide.engine.spark.parts import Files, Part, TooManyKindsError
 from confide.engine.spark.schema import SparkTable, relation
 from confide.engine.spark.spark_session import NoExecutorsError, OwnSession, new_tag
 from confide.engine.spark.types import type_name
-from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import name
 from confide.engine.sql.translation import Translator
 from confide.engine.sql_engine import SqlEngine
+from confide.engine.storage import Storage
 from confide.errors import SourceError
 from confide.host.fork import abandon_in_children, leave_open
 from confide.policy import Column, Policy

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from confide.engine.spark.types import plain, stored_type
 from confide.engine.sql.schema import Stored, read_alike, read_column, read_public_column
-from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import name
 from confide.engine.sql.translation import Translator
+from confide.engine.storage import Storage
 from confide.errors import SourceError
 from confide.policy import Table
 

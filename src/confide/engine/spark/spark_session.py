@@ -18,7 +18,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from confide.engine.duckdb.running import TimeLimitError
+from confide.engine.result import TimeLimitError
 from confide.errors import SourceError
 
 _SETTINGS: Final = {

@@ -12,8 +12,8 @@ from math import gcd, lcm
 from typing import Final, Literal
 
 from confide.engine.sql.canonical_text import matches, text_of
-from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import case, cast, integer
+from confide.engine.storage import Storage
 from confide.policy import Date
 
 LARGEST_TEXT: Final = 1 << 126

@@ -7,8 +7,8 @@ cast it plainly. Patterns are of ASCII, without backslashes, and match the whole
 
 from typing import Final, assert_never
 
-from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import among, case, cast, double, text
+from confide.engine.storage import Storage
 
 LARGEST_EXACT: Final = 2**53
 """Whole doubles below this are the integers that they stand for."""

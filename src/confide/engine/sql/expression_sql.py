@@ -10,8 +10,8 @@ from typing import assert_never
 from confide.engine.sql.agreement import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
 from confide.engine.sql.canonical_text import text_of
 from confide.engine.sql.index_sql import date_index, number_index
-from confide.engine.sql.storage import Storage, Storages
 from confide.engine.sql.syntax import NARROW, among, case, cast, integer, name, text
+from confide.engine.storage import Storage, Storages
 from confide.policy import Category, Date, Identifier, Text, Unbounded
 from confide.policy import Number as NumberColumn
 from confide.policy.column import INDEX_LIMIT

@@ -9,8 +9,8 @@ import sys
 from fractions import Fraction
 from math import ceil, floor, gcd
 
-from confide.engine.sql.storage import Storage
 from confide.engine.sql.syntax import NARROW, case, cast, clamped, double, integer
+from confide.engine.storage import Storage
 from confide.policy import Date, Number
 
 _EXACT_FLOAT = 1 << 40

@@ -21,8 +21,8 @@ from confide.engine.sql.canonical_text import (
     whole_number,
 )
 from confide.engine.sql.index_sql import number_index
-from confide.engine.sql.storage import Kind, Storage, storage_of
 from confide.engine.sql.syntax import case, cast, name
+from confide.engine.storage import Kind, Storage, storage_of
 from confide.errors import SourceError
 from confide.policy import Category, Column, Date, Identifier, Number, Text, Unbounded
 from confide.policy.column import INDEX_LIMIT

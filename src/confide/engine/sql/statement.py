@@ -8,9 +8,9 @@ from confide.engine.sql.bounding import BoundedRows, bounded_once, bounded_rows
 from confide.engine.sql.expression_sql import RowWriter
 from confide.engine.sql.grid_tally import gridded_rows, sum_columns
 from confide.engine.sql.group_codes import place_sql, placed
-from confide.engine.sql.storage import Storages
 from confide.engine.sql.stretches import Stretch, inside
 from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, integer, name, select
+from confide.engine.storage import Storages
 from confide.policy import Column, Identifier, Text, Unbounded
 from confide.query.grouping import key_size
 from confide.query.number import unbounded_reading

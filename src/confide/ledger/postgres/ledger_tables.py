@@ -16,9 +16,9 @@ from confide.ledger import stored_rows as storage
 from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.postgres.driver import driver, standby
 from confide.ledger.postgres.location import PostgresPlace
+from confide.ledger.process.effect import never_made
 from confide.ledger.record.entry import Position
 from confide.ledger.record.terms import Terms
-from confide.ledger.sqlite.files import never_made
 
 VERSION = 1
 

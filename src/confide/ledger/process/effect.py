@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Final
 
-from confide.errors import LedgerError
+from confide.errors import LedgerError, LedgerMissing
 
 NOTHING: Final = "Nothing was charged"
 MAYBE: Final = "It may have been charged, and no answer was given; the same call again finds out, and is charged once"
@@ -29,3 +29,12 @@ class Saying:
             told = type(error)(f"{error}. {self._unsure if error.unconfirmed else self._sure}")
             told.unconfirmed = error.unconfirmed
             raise told from error.__cause__
+
+
+def never_made(name: str) -> LedgerMissing:
+    """No ledger, and no sign of one. One that was made here without a word would give the budget a second time."""
+    return LedgerMissing(
+        f"there is no ledger at {name}. If the policy was used before, say where its ledger is: ledger: in the policy, "
+        "--ledger, or ledger=. If it never was, make one, with its whole budget unspent: "
+        "confide ledger create POLICY, or confide.open(..., create=True)"
+    )

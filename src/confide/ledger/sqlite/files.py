@@ -7,17 +7,9 @@ from pathlib import Path
 from typing import Self
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing
+from confide.ledger.process.effect import never_made
 
 _MOMENT = 1.0  # seconds, for two links
-
-
-def never_made(name: str) -> LedgerMissing:
-    """No ledger, and no sign of one. One that was made here without a word would give the budget a second time."""
-    return LedgerMissing(
-        f"there is no ledger at {name}. If the policy was used before, say where its ledger is: ledger: in the policy, "
-        "--ledger, or ledger=. If it never was, make one, with its whole budget unspent: "
-        "confide ledger create POLICY, or confide.open(..., create=True)"
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, 
 from confide.mechanism.noise.measurement import AnyIntegers, Measurement, added
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
+from confide.privacy.amount import root
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
 
 
@@ -84,3 +85,10 @@ def _require(name: str, value: int | Fraction, least: int | None = None) -> None
         raise ParameterError(f"{name} must be an exact number, not {type(value).__name__}")
     if value < least if least is not None else value <= 0:
         raise ParameterError(f"{name} must {'not be negative' if least is not None else 'be positive'}; got {value}")
+
+
+def narrower(l1: int, l2_squared: int, rho: Fraction, confidence: float) -> Additive:
+    """The narrower of Laplace and Gaussian noise. Both cost ρ at most: Laplace at ε = √(2ρ) is (ε²/2)-zCDP."""
+    normal = gaussian(l2_squared, rho)
+    double = laplace(l1, root(2 * rho))
+    return double if double.law.half_width(confidence) < normal.law.half_width(confidence) else normal

@@ -1,6 +1,7 @@
 """How answers and plans look in print and in a notebook. Words and numbers only; nothing is computed here."""
 
 import re
+from collections.abc import Sequence
 from html import escape
 from io import StringIO
 from math import isinf
@@ -8,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from confide.release.answer.answer import Answer
-    from confide.release.sql.plan import Plan
+    from confide.release.answer.plan import Plan
 
 _MOST_ROWS = 60
+_WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step"})
+"""Columns of words; all others are numbers, and stand to the right."""
+
+Rows = Sequence[tuple[str, ...]]
 _WATERMARK = "TEST NOISE: this answer protects nobody"
 
 
@@ -164,3 +169,31 @@ def print_table(table: Any) -> str:
     Console(file=stream, width=width, highlight=False, markup=False, emoji=False).print(table)
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return "\n".join(lines) + "\n"
+
+
+# --- rows of texts, for other products ---
+
+
+def table_of(head: Sequence[str], rows: Rows) -> Any:
+    from rich.table import Table  # noqa: PLC0415  loaded when printed
+
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    for name in head:
+        table.add_column(name, justify="left" if name in _WORDS else "right")
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*(printable(cell) for cell in row))
+    return table
+
+
+def html_of(head: Sequence[str], rows: Rows) -> str:
+    kinds = ["" if name in _WORDS else " class='number'" for name in head]
+    heads = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(head, kinds, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{kind}>{escape(cell)}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
+        for row in rows[:_MOST_ROWS]
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def small_lines(lines: Sequence[str]) -> str:
+    return f"<small>{'<br>'.join(escape(line) for line in lines)}</small>"

@@ -14,7 +14,7 @@ from confide.privacy.limits import LONGEST_ANSWER
 from confide.query.question import Question, ShownValue
 from confide.query.tree import DeclaredKey, Key
 from confide.release.answer.answer import Answer, KeyColumn
-from confide.release.sql.plan import group_count
+from confide.release.expected import group_count
 
 _NUMBER: Final = 25
 """Bytes of a number and a comma."""

@@ -17,8 +17,8 @@ from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.identity import VERSION
 from confide.privacy.public_randomness import public_generator
 from confide.query.identity import spoken_of
+from confide.release.arguments import private_table
 from confide.release.holdings import Holdings
-from confide.release.synthetic.request import table_of
 from confide.workload import Threshold, Workload, domain_of, padded
 
 MOST_PADDED: Final = 10_000
@@ -32,7 +32,7 @@ def history(holdings: Holdings, table: str | None, pad: int, columns: Sequence[s
         raise ParameterError(
             f"pad = {shown_value(pad)} is not a number of marginals up to {MOST_PADDED:,}; write 0 for none"
         )
-    own = table_of(holdings.policy, table)
+    own = private_table(holdings.policy, table)
     if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):
         raise ParameterError(f"columns={shown_value(columns)} is not a list of columns, such as ['age', 'sex']")
     names = domain_of(own).names if columns is None else tuple(columns)

@@ -8,10 +8,10 @@ from confide.errors import ParameterError
 from confide.query.conjunction import BY_ROW, Conjunction
 from confide.query.parse import DIALECT
 from confide.query.question import Estimated, ShownValue
+from confide.release.answer.plan import Plan, PlannedColumn
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.join.request import Bounds, join_request
-from confide.release.sql.plan import Plan, PlannedColumn
 
 TYPICAL: Final = 100
 

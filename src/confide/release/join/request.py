@@ -30,7 +30,6 @@ from confide.release.arguments import confidence_level, exact_epsilon, pure_shar
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 from confide.release.purpose import sql_purpose
-from confide.release.sql.allocation import explicit_delta
 
 POWERS: Final = 64  # of two, by which the contributions of units are summed in each group
 LARGEST_CONTRIBUTION: Final = 2**20
@@ -153,7 +152,7 @@ def _priced(request: JoinRequest, budget: Budget, exact: Fraction) -> PricedJoin
     loss, share = pure_share(budget, exact)
     delta = Fraction(0)
     if name == "elastic" and isinstance(loss, ZCDP):
-        delta = explicit_delta(budget, loss)
+        delta = budget.explicit_delta(loss)
         loss = ZCDP(loss.rho, delta)
     if question.neighbours == "replace-one":
         share /= 2  # a unit that is replaced is one that goes and one that comes

@@ -10,20 +10,13 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from confide import __version__
 from confide.errors import ParameterError
 from confide.mechanism import NoNoise
 from confide.privacy.amount import show
+from confide.release.answer.rendering import Rows, html_of
 from confide.release.microdata.marginals import show_marginal, show_marginals
-from confide.release.microdata.rendering import (
-    MOVED,
-    WATERMARK,
-    Rows,
-    html_of,
-    marginal_rows,
-    moved_rows,
-    risk_rows,
-)
+from confide.release.microdata.rendering import MOVED, WATERMARK, marginal_rows, moved_rows, risk_rows
+from confide.version import VERSION
 
 if TYPE_CHECKING:
     from confide.release.microdata.arrow import Records
@@ -124,7 +117,7 @@ def card_facts(made: "Microdata", report: "MicrodataReport", about: Mapping[str,
                 "justification": " ".join(f"{line[:1].upper()}{line[1:]}." for line in report.lines()),
             },
             "resources": {
-                "sources": f"- Made by Confide {__version__}\n- Contact: {said['contact']}\n",
+                "sources": f"- Made by Confide {VERSION}\n- Contact: {said['contact']}\n",
                 "registry_authors": [said["curator"]],
             },
         },
@@ -190,7 +183,7 @@ def card_html(
                 ("release.json", "laws of the noise and what else it takes to load the release again"),
             )
         ),
-        f"<p><small>Made by Confide {__version__}. Contact: {escape(about.get('contact', UNKNOWN))}.</small></p>",
+        f"<p><small>Made by Confide {VERSION}. Contact: {escape(about.get('contact', UNKNOWN))}.</small></p>",
     ]
     title = escape(product["name"])
     page = "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"

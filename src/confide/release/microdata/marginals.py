@@ -14,6 +14,7 @@ from typing import Any, Final
 from confide.errors import ParameterError
 from confide.fit import CellDomain
 from confide.mechanism import Additive, exact, laplace
+from confide.mechanism.noise.additive import narrower
 from confide.policy import Category, Column, Date, Number, Policy, Table, Text
 from confide.privacy.amount import parse_amount
 from confide.privacy.budget import Budget
@@ -28,7 +29,6 @@ from confide.query.tree import Field, Reading
 from confide.release.answer.answer import KeyType
 from confide.release.answer.answer_table import key_type, spelled
 from confide.release.answer.size import require_room_for_counts
-from confide.release.sql.allocation import narrower
 from confide.release.whole_table import key_of, tabulated
 from confide.workload import Binned
 from confide.workload import Domain as WorkloadDomain
@@ -165,7 +165,7 @@ def noise_for(design: Marginals, budget: Budget, epsilon: Fraction, weights: Seq
         elif pure:
             mechanisms.append(laplace(measure.l1, amount * part / whole))
         else:
-            mechanisms.append(narrower(measure, amount * part / whole, FORECAST_CONFIDENCE))
+            mechanisms.append(narrower(measure.l1, measure.l2_squared, amount * part / whole, FORECAST_CONFIDENCE))
     widest = max(mechanism.law.half_width(1 - Fraction(1, 10**12)) for mechanism in mechanisms)
     if widest > WIDEST:
         raise ParameterError(

@@ -1,10 +1,9 @@
 """How microdata, their plans and their reports look in print and in a notebook. Nothing is computed here."""
 
-from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from confide.release.answer.rendering import number, print_table, printable
+from confide.release.answer.rendering import Rows, html_of, number, print_table, small_lines, table_of
 from confide.release.microdata.marginals import show_marginal
 
 if TYPE_CHECKING:
@@ -13,11 +12,7 @@ if TYPE_CHECKING:
     from confide.release.microdata.report import MicrodataReport
 
 MOST_ROWS = 20
-WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step"})
-"""Columns of words; all others are numbers, and stand to the right."""
 WATERMARK = "TEST NOISE: these microdata protect nobody"
-
-Rows = Sequence[tuple[str, ...]]
 
 
 def marginal_rows(made: "Microdata") -> tuple[tuple[str, ...], Rows]:
@@ -119,27 +114,6 @@ def moved_rows(report: "MicrodataReport") -> tuple[tuple[str, ...], Rows]:
 MOVED = "moved: how far from the unbiased estimate, the worst of those that noise alone does not explain, in deviations"
 
 
-def table_of(head: Sequence[str], rows: Rows) -> Any:
-    from rich.table import Table  # noqa: PLC0415  loaded when printed
-
-    table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    for name in head:
-        table.add_column(name, justify="left" if name in WORDS else "right")
-    for row in rows[: max(MOST_ROWS, 60)]:
-        table.add_row(*(printable(cell) for cell in row))
-    return table
-
-
-def html_of(head: Sequence[str], rows: Rows) -> str:
-    kinds = ["" if name in WORDS else " class='number'" for name in head]
-    heads = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(head, kinds, strict=True))
-    body = "".join(
-        f"<tr>{''.join(f'<td{kind}>{escape(cell)}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
-        for row in rows[:60]
-    )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def microdata_text(made: "Microdata") -> str:
     return print_table(table_of(*marginal_rows(made))) + "\n".join(microdata_lines(made))
 
@@ -168,7 +142,3 @@ def report_html(report: "MicrodataReport") -> str:
     first = "".join(f"<p>{escape(line)}</p>" for line in report.lines())
     risks = html_of(*risk_rows(report)) if report.risks else ""
     return first + risks + html_of(*moved_rows(report)) + small_lines([MOVED])
-
-
-def small_lines(lines: Sequence[str]) -> str:
-    return f"<small>{'<br>'.join(escape(line) for line in lines)}</small>"

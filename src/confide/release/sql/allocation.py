@@ -11,11 +11,12 @@ from fractions import Fraction
 from math import exp
 
 from confide.errors import ParameterError
-from confide.mechanism import Additive, exact, gaussian, laplace
+from confide.mechanism import Additive, exact, laplace
+from confide.mechanism.noise.additive import narrower
 from confide.mechanism.noise.largest import LARGEST_USED
 from confide.mechanism.selection.threshold import KeyThreshold, key_threshold
 from confide.mechanism.statistic import StatisticPlan
-from confide.privacy.amount import from_quanta
+from confide.privacy.amount import from_quanta, root
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.question import (
@@ -24,7 +25,6 @@ from confide.query.question import (
     Estimated,
     Magnitude,
     Mean,
-    Measure,
     Measured,
     Question,
     Rounded,
@@ -33,9 +33,8 @@ from confide.query.question import (
     Value,
     all_values,
 )
-from confide.query.sensitivity import Sensitivity
 from confide.release.answer.miss_rate import needed_confidences
-from confide.release.sql.statistics import plan_statistic, plan_within, root
+from confide.release.sql.statistics import plan_statistic, plan_within
 
 # Weights beside a count's 1, found by balancing forecast widths on uniform data: a mean is moved mostly by its total, a
 # spread mostly by its squares.
@@ -74,7 +73,7 @@ def allocate(
     pure = isinstance(cost, PureDP)
     shares = [(cost.epsilon if isinstance(cost, PureDP) else cost.rho) * weight / whole for weight in weights]
     mechanisms = tuple(
-        exact() if not m.l1 else laplace(m.l1, share) if pure else narrower(m, share, confidence)
+        exact() if not m.l1 else laplace(m.l1, share) if pure else narrower(m.l1, m.l2_squared, share, confidence)
         for m, share in zip(question.measures, shares, strict=False)
     )
     levels = needed_confidences(all_values(question), confidence)
@@ -87,14 +86,9 @@ def allocate(
     )
     if question.threshold is None or isinstance(cost, PureDP):
         return Allocation(mechanisms, plans, None, cost)
-    delta = explicit_delta(budget, cost)
+    delta = budget.explicit_delta(cost)
     keys = _key_threshold(question, root(2 * cost.rho * key_weight / whole), delta)
     return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta))
-
-
-def explicit_delta(budget: Budget, cost: ZCDP) -> Fraction:
-    """Of the half of δ that is not for conversion, as large a part as the call takes of ρ: both last equally long."""
-    return budget.delta / 2 * cost.rho / _rho(budget)
 
 
 def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> KeyThreshold:
@@ -106,13 +100,6 @@ def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> Ke
     growth = Fraction(exp(float(epsilon / 2)) * (1 + 1e-12))
     # `l1` counts the keys of both units, the one that goes and the one that comes.
     return key_threshold(question.threshold.l1 // 2, epsilon / 2, delta / (1 + growth))
-
-
-def narrower(measure: Measure | Sensitivity, rho: Fraction, confidence: float) -> Additive:
-    """Both cost ρ at most: Laplace at ε = √(2ρ) is (ε²/2)-zCDP."""
-    normal = gaussian(measure.l2_squared, rho)
-    double = laplace(measure.l1, root(2 * rho))
-    return double if double.law.half_width(confidence) < normal.law.half_width(confidence) else normal
 
 
 def _weights(question: Question, split: Mapping[str, Fraction], pure: bool) -> list[Fraction]:
@@ -153,12 +140,6 @@ def _parts(value: Value, measures: int) -> dict[int, Fraction]:
         case Between(inner) | Magnitude(inner) | Rounded(inner):
             return _parts(inner, measures)
     return {}
-
-
-def _rho(budget: Budget) -> Fraction:
-    cap = budget.cap
-    assert isinstance(cap, ZCDP)
-    return cap.rho
 
 
 def _least(budget: Budget) -> PureDP | ZCDP:

@@ -9,12 +9,10 @@ from confide.policy import Policy
 from confide.query.grid import EvenGrid, Grid, even_grid, floating_grid
 from confide.query.question import Question, ShownValue, Statistic, statistics_of
 from confide.query.tree import Tallied
-from confide.release.sql.plan import group_count
+from confide.release.expected import few_rows, group_count
 
 ASSUMED_KEYS: Final = 1_000
 """Of keys that nobody declared: how many a grid leaves room for."""
-SLACK: Final = 4
-"""A policy's size is rough: a table that may have this many times the rows still needs no grid."""
 
 
 def gridded(question: Question, policy: Policy) -> Question:
@@ -54,14 +52,6 @@ def _described(grid: Grid, grain: Fraction) -> str:
     if isinstance(grid, EvenGrid):
         return f"in steps of {float(grid.step * grain):,g}"
     return f"to {100 / 2**grid.digits:.2g} % of its distance from {float(grid.centre * grain):,g}"
-
-
-def few_rows(question: Question, policy: Policy) -> bool:
-    """Whether the policy's sizes say that there are few rows. If they are wrong a summary is larger, and no more."""
-    sizes = [policy.tables[table].size for table in question.tables if not policy.tables[table].public]
-    known = [size for size in sizes if size is not None]
-    most = policy.summary_rows
-    return len(known) == len(sizes) and SLACK * max(known, default=most) <= most
 
 
 def _grid(statistic: Statistic, tally: Tallied, room: int, groups: int) -> Grid | None:

@@ -20,15 +20,17 @@ from confide.query.identity import SPELLING, question_name
 from confide.query.question import Measure
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
+from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import cut_to_room, require_room_for_answer
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
+from confide.release.expected import expected_rows, few_rows, group_count
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 from confide.release.purpose import sql_purpose
 from confide.release.sql.allocation import Allocation, allocate
-from confide.release.sql.grids import few_rows, grid_notes, gridded
-from confide.release.sql.plan import Plan, Within, expected_rows, forecast, group_count
+from confide.release.sql.forecast import forecast
+from confide.release.sql.grids import grid_notes, gridded
 from confide.release.sql.statistics import measure_statistic
 
 

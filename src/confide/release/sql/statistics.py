@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import inf, isqrt
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,10 @@ from confide.mechanism.quantile.choice import quantile_plan
 from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan
 from confide.mechanism.tally import Tally
 from confide.mechanism.total.choice import mean_plan, total_plan
+from confide.privacy.amount import root
 from confide.query.grid import EvenGrid
 from confide.query.question import Statistic
 from confide.release.answer.evaluation import Estimate
-
-_ROOT_SCALE = 10**24
 
 
 def plan_statistic(
@@ -85,11 +84,6 @@ def expect_statistic(plan: StatisticPlan, statistic: Statistic) -> Estimate:
     if half == inf:
         return Estimate(np.array([middle]), np.array([-inf]), np.array([inf]), assumes=plan.assumes)
     return Estimate(np.array([middle]), np.array([middle - half]), np.array([middle + half]), assumes=plan.assumes)
-
-
-def root(value: Fraction) -> Fraction:
-    """√value, rounded down."""
-    return Fraction(isqrt(value.numerator * _ROOT_SCALE**2 // value.denominator), _ROOT_SCALE)
 
 
 def _worth(number: float, grain: Fraction, whole: bool) -> float:

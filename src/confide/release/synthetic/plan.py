@@ -131,12 +131,12 @@ class SynthesisPlan:
         return lines
 
     def __str__(self) -> str:
-        from confide.release.microdata.rendering import table_of  # noqa: PLC0415  loaded when printed
+        from confide.release.answer.rendering import table_of  # noqa: PLC0415  loaded when printed
 
         return print_table(table_of(*self.table_rows())) + "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
-        from confide.release.microdata.rendering import html_of, small_lines  # noqa: PLC0415  loaded when printed
+        from confide.release.answer.rendering import html_of, small_lines  # noqa: PLC0415  loaded when printed
 
         return html_of(*self.table_rows()) + small_lines(self.lines())
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.host.fork import inherited
 from confide.ledger.record.standing import Standing
-from confide.policy import Policy, Table
-from confide.privacy.amount import show, shown_value
+from confide.policy import Table
+from confide.privacy.amount import show
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.identity import Spelling, digest_of, written
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.release.answer.size import require_room
-from confide.release.arguments import exact_epsilon
+from confide.release.arguments import exact_epsilon, private_table
 from confide.release.cost import Cost, budget_state
+from confide.release.expected import expected_rows
 from confide.release.guard import callers, settled
 from confide.release.holdings import Holdings
-from confide.release.sql.plan import expected_rows
 from confide.release.synthetic.workload_sql import read_parts
 from confide.release.whole_table import tabulated
 from confide.synthesis.strategy import Strategy, choose_strategy
@@ -195,7 +195,7 @@ def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget
         )
     if options.method not in METHODS:
         raise ParameterError(f"method = {options.method!r} is not known; write {', '.join(METHODS)}")
-    table = table_of(policy, options.table)
+    table = private_table(policy, options.table)
     whole = domain_of(table, options.columns, options.bins)
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
     epsilon = exact_epsilon(options.epsilon)
@@ -228,18 +228,6 @@ def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget
         counted.neighbours,
         expected,
     )
-
-
-def table_of(policy: Policy, name: str | None) -> Table:
-    """The private table that is meant: the one named, or the only one."""
-    private = {table.name: table for table in policy.private_tables}
-    if name is not None:
-        if not isinstance(name, str) or name not in private:
-            raise ParameterError(f"there is no private table {shown_value(name)}; there are {', '.join(private)}")
-        return private[name]
-    if len(private) != 1:
-        raise ParameterError(f"say which table to synthesize: table={' or table='.join(map(repr, private))}")
-    return next(iter(private.values()))
 
 
 def _bound(workload: Workload, whole: Domain, named: bool) -> BoundWorkload:

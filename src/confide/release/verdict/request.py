@@ -10,7 +10,7 @@ from typing import Any, Final
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.tally import Tally
 from confide.policy import Policy
-from confide.privacy.amount import parse_amount, shown_value
+from confide.privacy.amount import parse_amount, root, shown_value
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
@@ -21,9 +21,8 @@ from confide.query.question import ShownKey
 from confide.release.answer.answer_table import spelled
 from confide.release.answer.size import require_room_for_verdicts
 from confide.release.cost import Cost
+from confide.release.expected import few_rows
 from confide.release.holdings import Holdings
-from confide.release.sql.grids import few_rows
-from confide.release.sql.statistics import root
 from confide.release.verdict.subject import Bind, Subject, Wanted, answer_reading, asked, fetch, too_wide
 from confide.release.verdict.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.verdict.verdict import Verdict, Verdicts

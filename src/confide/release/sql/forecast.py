@@ -1,9 +1,9 @@
-"""What a call would give and cost, before anything is spent. Public facts only."""
+"""How wide the intervals of a question are expected to be, and the least ε for a width. Public facts only."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, inf, log10, nan, prod
+from math import ceil, inf, log10, nan
 
 import numpy as np
 
@@ -14,84 +14,18 @@ from confide.policy import Policy
 from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
-from confide.query.grouping import key_size
 from confide.query.question import Question, ShownValue, all_values, measures_of, statistics_of
-from confide.release.answer import rendering
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles, is_linear
 from confide.release.answer.miss_rate import needed_confidences
+from confide.release.answer.plan import PlannedColumn, Within
 from confide.release.arguments import by_name
-from confide.release.cost import BudgetState, Cost
+from confide.release.expected import expected_rows, group_count
 from confide.release.sql.allocation import Allocation, allocate
 from confide.release.sql.statistics import expect_statistic, plan_statistic
 
 _ASSUMED_ROWS = 1_000
 _LARGEST_EPSILON = Fraction(10_000)
 _SMALLEST_EPSILON = Fraction(1, 10**9)
-
-Within = float | int | str | Mapping[str, "float | int | str"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedColumn:
-    """One aggregate: how wide its interval is expected to be, and from what."""
-
-    name: str
-    half_width: float
-    estimate: float
-    mechanism: str
-    assumes: str = "always"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The forecast of one question. Nothing was read and nothing was charged."""
-
-    columns: tuple[PlannedColumn, ...]
-    epsilon: float
-    cost: Cost
-    confidence: float
-    groups: int | None
-    unit: str
-    neighbours: str
-    affordable: bool
-    budget: BudgetState
-    notes: tuple[str, ...] = ()
-
-    @property
-    def half_width(self) -> dict[str, float]:
-        """Expected half-width of each aggregate's interval."""
-        return {column.name: column.half_width for column in self.columns}
-
-    @property
-    def mechanism(self) -> dict[str, str]:
-        return {column.name: column.mechanism for column in self.columns}
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "epsilon": self.epsilon,
-            "cost": self.cost.to_dict(),
-            "confidence": self.confidence,
-            "groups": self.groups,
-            "unit": self.unit,
-            "neighbours": self.neighbours,
-            "affordable": self.affordable,
-            "columns": [
-                {
-                    "name": c.name,
-                    "half_width": None if c.half_width == inf else c.half_width,
-                    "mechanism": c.mechanism,
-                    "assumes": c.assumes,
-                }
-                for c in self.columns
-            ],
-            "notes": list(self.notes),
-        }
-
-    def __str__(self) -> str:
-        return rendering.plan_text(self)
-
-    def _repr_html_(self) -> str:
-        return rendering.plan_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +125,6 @@ def forecast(
         )
         notes = (f"the width depends on how many rows a group has: {per_group:,.0f} here, {said}",)
     return Forecast(question, budget, confidence, split, per_group, expected_rows(question, policy), notes)
-
-
-def expected_rows(question: Question, policy: Policy) -> int | None:
-    """How many rows a group is publicly expected to have: the policy's size, shared evenly."""
-    sizes = [size for table in question.tables if (size := policy.tables[table].size) is not None]
-    return max(1, round(max(sizes) / (group_count(question) or 1))) if sizes else None
-
-
-def group_count(question: Question) -> int | None:
-    """How many groups the answer has before HAVING and LIMIT; None if that is private."""
-    sizes = [key_size(key) for key in question.keys]
-    return None if any(size is None for size in sizes) else prod(size for size in sizes if size is not None)
 
 
 def _target(within: Within, names: list[str]) -> Callable[[PlannedColumn], float]:
