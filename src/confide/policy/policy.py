@@ -57,7 +57,7 @@ class Policy:
     @classmethod
     def load(cls, path: str | os.PathLike[str], also: Mapping[str, object] | None = None) -> Self:
         """The policy in a YAML file; `also` gives top-level keys that the file leaves out."""
-        from confide.policy.load import parts_of_text, text_of  # noqa: PLC0415
+        from confide.policy.policy_file import parts_of_text, text_of  # noqa: PLC0415
 
         place = Path(path)
         return cls._of(parts_of_text(text_of(place), also, str(path)), place.parent, place)
@@ -70,7 +70,7 @@ class Policy:
         also: Mapping[str, object] | None = None,
     ) -> Self:
         """The policy in a dict, with the keys of the file."""
-        from confide.policy.load import parts_of_mapping  # noqa: PLC0415
+        from confide.policy.policy_file import parts_of_mapping  # noqa: PLC0415
 
         return cls._of(parts_of_mapping(mapping, also), Path(base))
 
@@ -79,7 +79,7 @@ class Policy:
         cls, text: str, base: str | os.PathLike[str] = ".", also: Mapping[str, object] | None = None
     ) -> Self:
         """The policy in a YAML text."""
-        from confide.policy.load import parts_of_text  # noqa: PLC0415
+        from confide.policy.policy_file import parts_of_text  # noqa: PLC0415
 
         return cls._of(parts_of_text(text, also, "the policy"), Path(base))
 
