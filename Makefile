@@ -4,24 +4,27 @@ VENV   := .venv
 RUN    := $(VENV)/bin
 DEMO   := $(VENV)/.installed
 STAMP  := $(VENV)/.installed-for-tests
+DOCS   := $(VENV)/.installed-for-docs
 WORKERS ?= 2
 
-.PHONY: help demo servers test check format audit bench bench-peers clean
+.PHONY: help demo servers test check docs format audit bench bench-peers clean
 
 help:
 	@echo "make demo         make a data set, ask it questions, watch the budget"
 	@echo "make test         the whole test suite"
 	@echo "make check        formatting, lint, types, architecture"
+	@echo "make docs         the documentation as a site, in build/site"
 	@echo "make audit        long audits and soak runs, many hours; in parts: make audit-parts lists them"
 	@echo "make bench        benchmarks, beside their bars; make bench-peers first, to compare with other tools"
 
-$(DEMO) $(STAMP): pyproject.toml constraints.txt
+$(DEMO) $(STAMP) $(DOCS): pyproject.toml constraints.txt
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ($(if $(EXTRAS),some minutes,a minute), once)"
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".$(EXTRAS)"
 	@touch $@
 
 $(STAMP): EXTRAS := [test]
+$(DOCS): EXTRAS := [docs]
 
 demo: $(DEMO)
 	@$(RUN)/confide demo
@@ -38,6 +41,11 @@ check: $(STAMP)
 	$(RUN)/ruff check src tests bench
 	$(RUN)/mypy
 	$(RUN)/lint-imports --no-cache
+
+# Links are relative to this folder, so the site is made of a copy of its pages. Whatever is amiss, a link or a name of the API, is an error.
+docs: $(DOCS)
+	@rm -rf build/pages build/site && mkdir -p build/pages && cp -r *.md LICENSE docs build/pages
+	@$(RUN)/zensical build --strict --clean
 
 format: $(STAMP)
 	$(RUN)/ruff format src tests bench
@@ -66,4 +74,4 @@ bench-peers: .venv-peers/opendp/.installed .venv-peers/smartnoise/.installed .ve
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
+	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist src/*.egg-info
