@@ -7,11 +7,12 @@ STAMP  := $(VENV)/.installed-for-tests
 DOCS   := $(VENV)/.installed-for-docs
 WORKERS ?= 2
 
-.PHONY: help demo servers test check docs format audit bench bench-peers clean
+.PHONY: help demo servers test coverage check docs format audit bench bench-peers clean
 
 help:
 	@echo "make demo         make a data set, ask it questions, watch the budget"
 	@echo "make test         the whole test suite"
+	@echo "make coverage     the same, and how much of the code it runs; slower"
 	@echo "make check        formatting, lint, types, architecture"
 	@echo "make docs         the documentation as a site, in build/site"
 	@echo "make audit        long audits and soak runs, many hours; in parts: make audit-parts lists them"
@@ -35,6 +36,13 @@ servers:
 
 test: $(STAMP) servers
 	@$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not audit"
+
+# Beside `make test` and not in it: tracing lines is slow (docs/decisions/project.md). One test has a second for what takes longer when it is traced.
+coverage: $(STAMP) servers
+	@mkdir -p build/coverage
+	@$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not audit" --cov --cov-report=html:build/coverage \
+		--deselect tests/query/test_spelling.py::test_a_hundred_thousand_long_values_take_no_time
+	@echo "$$($(RUN)/coverage report --format=total) % of the lines of src were run; build/coverage/index.html shows the others"
 
 check: $(STAMP)
 	$(RUN)/ruff format --check src tests bench
