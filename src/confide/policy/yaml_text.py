@@ -1,7 +1,7 @@
 """YAML text as a tree of nodes with lines.
 
 Built from the parser's events rather than with a loader, because that gives lines, duplicate keys, exact numbers and a
-bound on aliases; tags are refused, so that no text can make an object. See docs/decisions/0030-own-yaml-reading.md.
+bound on aliases; tags are refused, so that no text can make an object. See docs/decisions/policy.md.
 """
 
 from collections.abc import Iterable
