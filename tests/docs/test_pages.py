@@ -4,10 +4,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 import confide
+from confide.errors import CUSTODIAN
 from tests.docs.fences import ROOT
 
 DOCS = ROOT / "docs"
@@ -15,6 +17,7 @@ DECISIONS = DOCS / "decisions"
 _PAGES = (*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")))
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _PACKED = re.compile(r"^(?![-|>]|\d+\. |  )\S.*\n(?:- |\d+\. |\|)", re.MULTILINE)
+_DOTTED = re.compile(r"`(confide(?:\.\w+)+)`")
 _NAMED = re.compile(r"`((?:\w+/)+\w+\.py)(?:::\w+)?`")
 
 
@@ -60,6 +63,22 @@ def test_files_of_the_code_that_a_page_names_are_there(page: Path) -> None:
     folders = (ROOT, ROOT / "src", ROOT / "src" / "confide")
     for name in _NAMED.findall(page.read_text()):
         assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}"
+
+
+def test_names_of_the_package_that_pages_name_are_there() -> None:
+    for page in _PAGES:
+        for name in set(_DOTTED.findall(page.read_text())) - {CUSTODIAN}:
+            resolve_name(name)  # raises if there is none
+
+
+def test_tests_that_a_page_names_are_there() -> None:
+    files = list((ROOT / "tests").rglob("*.py"))
+    known = {file.stem for file in files}
+    for file in files:
+        known |= set(re.findall(r"def (test_\w+)", file.read_text()))
+    for page in DOCS.rglob("*.md"):
+        unknown = set(re.findall(r"\btest_\w+", page.read_text())) - known
+        assert not unknown, f"{page.name} names {unknown}"
 
 
 def test_every_package_is_on_the_map() -> None:
