@@ -3,7 +3,7 @@
 Where all of a table's mass could sit in its plainly visible cells, small answers are noise and are best shrunk hard;
 where it could not, shrinking them hides real small cells. Two estimates of the total tell the two apart: ordinary
 least squares, which is always right, and least squares on the visible cells alone, which is right and more precise
-only if there is nothing besides. Their difference has the difference of their variances (Hausman 1978); z is how many
+only if there is nothing besides. Their difference has the difference of their variances ([Hausman1978]); z is how many
 deviations it amounts to. Nothing here but noisy answers and laws is used, so it costs no privacy. docs/microdata.md
 has the figures.
 """

@@ -5,7 +5,7 @@ and has mean zero along each of them. Parts of different sets are orthogonal, an
 keeps the parts with S ⊆ G, each times c(G) = the number of cells under an answer. So the normal equations of
 marginals measured with precisions w are diagonal: each part S of the fit is the mean of the parts S of the answers,
 with weights w(G), divided by c(G) in all, and the precision of part S is λ(S) = Σ w(G) c(G) over the marginals G ⊇ S.
-(This is the residual basis of the planners for marginals; Barak et al. 2007 use it for binary attributes.)
+(This is the residual basis of the planners for marginals; [Barak2007] use it for binary attributes.)
 """
 
 import math

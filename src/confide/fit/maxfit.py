@@ -21,8 +21,8 @@ hundred.
 
 
 def maxfit(problem: FitProblem, start: Fit | None = None) -> Fit:
-    """Max fitting (the paper's second baseline): first the least possible largest |answer − noisy answer| / deviation,
-    then least squares among the non-negative tables that attain it.
+    """Max fitting (the second baseline of [Abowd2021]): first the least possible largest |answer − noisy answer| /
+    deviation, then least squares among the non-negative tables that attain it.
     """
     require_consistent(problem)
     groups = tuple(item.group for item in problem.measured)

@@ -1,8 +1,9 @@
 """Newton's method on the dual of a program whose cells are all pulled somewhere.
 
 The dual is concave and piecewise quadratic, with one variable for each query that does not count a single cell; so
-there are few variables however many cells there are, and Newton's steps end after finitely many pieces (Qi and Sun
-1993). The cells of every iterate are within their bounds exactly; what converges is that the answers fit the cells.
+there are few variables however many cells there are, and Newton's steps end after finitely many pieces
+([QiSun1993]). The cells of every iterate are within their bounds exactly; what converges is that the answers fit the
+cells.
 """
 
 from collections.abc import Callable

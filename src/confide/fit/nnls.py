@@ -6,7 +6,7 @@ from confide.fit.problem import FitProblem
 
 
 def nnls(problem: FitProblem, start: Fit | None = None) -> Fit:
-    """The non-negative table that minimises Σ (answer − noisy answer)² / variance (the paper's first baseline).
+    """The non-negative table that minimises Σ (answer − noisy answer)² / variance (the first baseline of [Abowd2021]).
 
     Sums of many small counts come out too large: each count below zero is lifted, and nothing gives way above.
     """

@@ -18,7 +18,7 @@ no more than the sum, whose expectation on no data is at most D (and so do the s
                 D² >= d t² (1 − C/t)^(2α/(α−1)) e^(−αρt²)
 
 The last is Hölder's inequality with the Rényi divergence αρt² of t steps. This is Theorem 3 of
-Abowd et al. (2021) with better constants: there the argument goes from one such data set to another, 2t steps, and
+[Abowd2021] with better constants: there the argument goes from one such data set to another, 2t steps, and
 through Chebyshev's inequality. It gives C >= (ln(d/(εD)) − 1)/ε, for large d sixteen times the squared error of the
 theorem, and it meets what `maxfit` and `sequential` guarantee up to a small factor. The theorem itself is here
 too, as `stated`.

@@ -1,6 +1,6 @@
 """Minimises any program: at once where every cell is pulled somewhere, else by proximal steps.
 
-A proximal step pulls every unpulled cell to where it was (Rockafellar 1976). The minimum is reached by ever weaker
+A proximal step pulls every unpulled cell to where it was ([Rockafellar1976]). The minimum is reached by ever weaker
 pulls; on a piecewise quadratic problem the steps converge at least linearly, and the faster the weaker the pull.
 """
 

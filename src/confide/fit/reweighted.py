@@ -15,7 +15,7 @@ from confide.mechanism.noise.law import DiscreteLaplace
 
 
 def reweighted(problem: FitProblem, gamma: float = 0.99, start: Fit | None = None) -> Fit:
-    """ReWeighted fitting (Algorithm 2): non-negative least squares in which low answers are down-weighted.
+    """ReWeighted fitting ([Abowd2021], Algorithm 2): non-negative least squares in which low answers are down-weighted.
 
     As published, which differs from the paper's text in two places: the down-weight is at least 1, and it is the
     median of the maximum of as many noises as there are low answers. It has the unit of a count

@@ -2,7 +2,7 @@
 
 Totals that can be nested (one partition, or a hierarchy such as country, region, district) are kept exactly, from the
 top down: each gets a whole number next to its fitted value, and its parts get theirs so that they add up; the parts
-with the largest remainders are rounded up. For two crossing partitions such a rounding exists as well (Cox 1987); it
+with the largest remainders are rounded up. For two crossing partitions such a rounding exists as well ([Cox1987]); it
 is a vertex of a linear program. For three or more there may be none: what can be had is found by a Lagrangian search,
 and the result says so.
 """

@@ -17,8 +17,8 @@ Priority = Sequence[Sequence[int]]
 
 
 def sequential(problem: FitProblem, priority: Priority | None = None, start: Fit | None = None) -> Fit:
-    """Sequential fitting (Algorithm 1): each stage fits its groups by non-negative least squares and keeps all
-    earlier ones.
+    """Sequential fitting ([Abowd2021], Algorithm 1): each stage fits its groups by non-negative least squares and keeps
+    all earlier ones.
 
     `priority` is a partition of the measurements, most important first; by default coarse marginals before fine ones.
     """

@@ -4,7 +4,7 @@
 up: their sum S is an integer, symmetric about zero, and its law is log-concave, so unimodal, because the laws of both
 noises are (a convolution of log-concave sequences is log-concave). So the bound by spreading holds for sums of such S
 as it does there: S + U with U uniform on a unit cell has a symmetric unimodal density, Σ a·S moves by at most ½Σ|a|,
-and levelling within the cells of a grid only moves mass outward (Wintner 1938; Birnbaum 1948). Beside it stands
+and levelling within the cells of a grid only moves mass outward ([Wintner1938]; [Birnbaum1948]). Beside it stands
 Chernoff's bound; the lesser of the two is taken."""
 
 import math

@@ -3,7 +3,7 @@
 F(τ), what is left of a total at level τ, is never above the total, and is the total where no unit has more than τ. One
 unit changes it by no more than τ allows: a low level has little noise, a high one loses little. Each level runs in a
 lane of its own. F(τ) with noise, lowered by a penalty that the noise rarely exceeds, is rarely above the total; so is
-the best of the lanes, and no level has to be chosen (Dong et al. 2022; deciders, equations 11 to 13).
+the best of the lanes, and no level has to be chosen ([Dong2022]; deciders, equations 11 to 13).
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,8 +2,8 @@
 
 A pure budget adds ε. An (ε, δ) budget adds ρ of zCDP: half of its δ pays for turning the total ρ into an ε, the other
 half for explicit δ (thresholds on unknown keys). A δ'-approximate ρ-zCDP total with δ' ≤ δ/2, where ρ-zCDP implies
-(ε, δ/2)-DP, is (ε, δ' + δ/2)-DP (Bun and Steinke 2016, section 8), so the budget as a whole is (ε, δ)-DP. A fixed cap
-on such sums may be filled adaptively (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1: a filter).
+(ε, δ/2)-DP, is (ε, δ' + δ/2)-DP ([BunSteinke2016], section 8), so the budget as a whole is (ε, δ)-DP. A fixed cap
+on such sums may be filled adaptively ([Whitehouse2023], Theorem 1: a filter).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 ρ-zCDP implies (ε, δ)-DP when, for any one α > 1,
 
-    ε ≥ ρα + ln(1 − 1/α) + (ln(1/δ) − ln α)/(α − 1)            (Canonne, Kamath and Steinke 2020, section 2.3)
+    ε ≥ ρα + ln(1 − 1/α) + (ln(1/δ) − ln α)/(α − 1)            ([Canonne2020], section 2.3)
 
 Write α = 1 + t. The best t is found in floating point, then cut to a short decimal; the bound is evaluated at that
 decimal in 60-digit arithmetic. So floating point can cost tightness, never soundness: the bound holds at every t.
@@ -27,12 +27,12 @@ _MARGIN = Decimal("1e-45")
 
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:
-    """ε-DP is ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4); (ε, δ)-DP is δ-approximate ε²/2-zCDP (section 8)."""
+    """ε-DP is ε²/2-zCDP ([BunSteinke2016], Proposition 1.4); (ε, δ)-DP is δ-approximate ε²/2-zCDP (section 8)."""
     return epsilon * epsilon / 2
 
 
 def rho_of_exponential(epsilon: Fraction) -> Fraction:
-    """The exponential mechanism at ε (Gumbel noise) is ε²/8-zCDP: its range is bounded (Cesar and Rogers 2021)."""
+    """The exponential mechanism at ε (Gumbel noise) is ε²/8-zCDP: its range is bounded ([CesarRogers2021])."""
     return epsilon * epsilon / 8
 
 

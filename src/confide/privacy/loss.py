@@ -16,7 +16,7 @@ class PureDP:
 
 @dataclass(frozen=True, slots=True)
 class ZCDP:
-    """δ-approximate ρ-zero-concentrated DP (Bun and Steinke 2016, Definition 8.1); plain ρ-zCDP when δ is 0."""
+    """δ-approximate ρ-zero-concentrated DP ([BunSteinke2016], Definition 8.1); plain ρ-zCDP when δ is 0."""
 
     rho: Fraction
     delta: Fraction = Fraction(0)

@@ -137,8 +137,8 @@ def _advance(
 def sparsemax(points: Array, members: Array) -> Array:
     """Each row, column by column, projected onto the simplex; `members` says which places are of which column.
 
-    Michelot's algorithm: subtract the excess from the places that are above it until none falls below. It ends after as
-    many rounds as places are dropped; places of no column become 0.
+    Michelot's algorithm ([Michelot1986]): subtract the excess from the places that are above it until none falls below.
+    It ends after as many rounds as places are dropped; places of no column become 0.
     """
     inside = jnp.sum(members, axis=1)
 

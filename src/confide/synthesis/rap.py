@@ -1,5 +1,5 @@
-"""Relaxed adaptive projection: measure, fit a relaxed table, find what it gets wrong, measure that (Aydore et al. 2021;
-Avent and Korolova 2023).
+"""Relaxed adaptive projection: measure, fit a relaxed table, find what it gets wrong, measure that ([Aydore2021];
+[AventKorolova2023]).
 
 Everything it learns of the data comes from a curator, one paid step at a time. The rest is arithmetic on what was
 released. `loss` of a fit is in units of the noise, so 1 is as good as noisy counts can be explained.

@@ -30,7 +30,7 @@ _GRID: Final = 10**30
 def selection_epsilon(loss: PureDP | ZCDP, picks: int) -> Fraction:
     """The ε of each of `picks` exponential mechanisms that together cost at most `loss`.
 
-    Pure: ε/K each. zCDP: ε₀²/8 each (Cesar and Rogers 2021), so ε₀ = √(8ρ/K), rounded down.
+    Pure: ε/K each. zCDP: ε₀²/8 each ([CesarRogers2021]), so ε₀ = √(8ρ/K), rounded down.
     """
     if isinstance(loss, PureDP):
         return loss.epsilon / picks
@@ -44,7 +44,7 @@ class LargestError:
 
     Neighbours: those between which each score changes by at most `sensitivity`.
     Loss: ε-DP, and ε²/8-zCDP; an exponential mechanism with exponents −score, the law of report-noisy-max with Gumbel
-    noise (McSherry and Talwar 2007; Cesar and Rogers 2021).
+    noise ([McSherryTalwar2007]; [CesarRogers2021]).
     """
 
     epsilon: Fraction
@@ -62,7 +62,7 @@ class TopErrors:
 
     Neighbours: those between which each score changes by at most `sensitivity`.
     Loss: K exponential mechanisms at `epsilon` one after another, each among the queries that are left: the law of the
-    top K of score + Gumbel noise in one shot (Durfee and Rogers 2019, Lemma 4.2).
+    top K of score + Gumbel noise in one shot ([DurfeeRogers2019], Lemma 4.2).
     Queries of one score are one segment, so a draw costs the number of distinct scores; two passes find them.
     """
 

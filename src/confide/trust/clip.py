@@ -63,8 +63,8 @@ class Clip:
 
     Neighbours: those that `Facts` describes; cut to [low, high], a unit changes the sum by `Facts.change(low, high)`.
     Loss: ε-DP, as `optimal` where τ is at least the threshold, else as `laplace`; which of the two is public.
-    It does not drop rows (deciders, Algorithm 4, drops the top 5 % and so says no whatever ε is). If cautious, a wrong
-    yes is bounded as long as the private tail differs from the synthetic one by no more than that is.
+    It does not drop rows ([Patwa2023], Algorithm 4, drops the top 5 % and so says no whatever ε is). If cautious, a
+    wrong yes is bounded as long as the private tail differs from the synthetic one by no more than that is.
     """
 
     by_margin: Optimal

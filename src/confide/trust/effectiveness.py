@@ -35,7 +35,7 @@ def worst_error(decider: Decider, target: Target, imagine: Imagined, gap: Fracti
 
 
 def threshold(make: AtTau, facts: Facts, imagine: Imagined) -> float:
-    """The least τ, in steps of the grid, at which a decider is effective at DELTA (deciders, Definition 3.4).
+    """The least τ, in steps of the grid, at which a decider is effective at DELTA ([Patwa2023], Definition 3.4).
 
     Effective: it says yes with probability 1 - DELTA if the answers are equal, and no if they are 2τ apart. What a
     decider is blind to is added. Infinite if there is none.

@@ -1,4 +1,4 @@
-"""Deciders by the exponential mechanism on the two outcomes yes and no (deciders, section 4.2)."""
+"""Deciders by the exponential mechanism on the two outcomes yes and no ([Patwa2023], section 4.2)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +22,7 @@ class Graded:
 
     Neighbours: those between which all groups together change by at most `sensitivity` = Δ. Loss: ε-DP: the log-odds
     change by at most ε, and log p and log(1 - p) change by no more than them.
-    Deciders, Proposition 4.5, for counts; for sums by the same proof. The cut leaves an error of 1/(1 + e^(ετ/Δ))
+    [Patwa2023], Proposition 4.5, for counts; for sums by the same proof. The cut leaves an error of 1/(1 + e^(ετ/Δ))
     however far apart the answers are.
     """
 
@@ -70,7 +70,7 @@ class Graded:
 class Naive:
     """Releases the right bit with log-odds ε/2, the wrong one otherwise: EM_count^naive, kept for comparison.
 
-    Neighbours: any. Loss: ε-DP, exponential mechanism with a score of sensitivity 1 (deciders, Proposition 4.4). Its
+    Neighbours: any. Loss: ε-DP, exponential mechanism with a score of sensitivity 1 ([Patwa2023], Proposition 4.4). Its
     error is 1/(1 + e^(ε/2)) whatever τ is.
     """
 

@@ -1,4 +1,4 @@
-"""Quantiles as deciders, from an estimate by the exponential mechanism (deciders, section 6.1), or from a histogram."""
+"""Quantiles as deciders, estimated by the exponential mechanism ([Patwa2023], section 6.1), or from a histogram."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _SPAN: Final = 40  # scales; noise beyond has probability e^-40
 class Selected:
     """Releases whether a value drawn by the exponential mechanism lies in the interval (EM_med).
 
-    Neighbours: add-remove, `rows` rows per unit. Loss: ε-DP, McSherry and Talwar 2007, drawn exactly, in log space.
+    Neighbours: add-remove, `rows` rows per unit. Loss: ε-DP, [McSherryTalwar2007], drawn exactly, in log space.
     `exponential` scores a value by |#{x<y} - qn| with sensitivity 1, as published: biased upward by a step on ties.
     `tie-aware` scores it by the distance of qn from [#{x<y}, #{x<=y}], whose sensitivity is max(q, 1 - q).
     """
@@ -116,8 +116,8 @@ class Histogram:
     """Releases whether neither side of the interval seems to hold the quantile (Hist_med).
 
     Neighbours: add-remove, `rows` rows per unit; the two sides are disjoint. Loss: ε-DP, Laplace mechanisms: ε/2 for
-    the number of rows, ε/2 for the two sides in parallel. Deciders, Algorithm 3, with line 10 put right: with m = ⌈qn⌉
-    the quantile is at or above r exactly if #{x >= r} > n - m, not if it is at least m.
+    the number of rows, ε/2 for the two sides in parallel. [Patwa2023], Algorithm 3, with line 10 put right: with m =
+    ⌈qn⌉ the quantile is at or above r exactly if #{x >= r} > n - m, not if it is at least m.
     """
 
     q: Fraction

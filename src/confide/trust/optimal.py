@@ -26,7 +26,7 @@ class Optimal:
 
     Neighbours: those between which every margin changes by at most one step. Loss: ε-DP, one Laplace noise on the least
     margin, which changes by at most one step as well; so an interval costs as much as one edge, not twice.
-    Theorem: Ghosh, Roughgarden and Sundararajan 2012; for tests Awan and Slavković 2018. Deciders, section 4, has no
+    Theorem: [Ghosh2012]; for tests [AwanSlavkovic2018]. [Patwa2023], section 4, has no
     such decider: beside its two the error at the centre is half of the Laplace one and there is no floor outside.
     """
 

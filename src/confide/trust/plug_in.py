@@ -1,4 +1,4 @@
-"""Deciders that compare a noised answer with the interval (deciders, Algorithm 1)."""
+"""Deciders that compare a noised answer with the interval ([Patwa2023], Algorithm 1)."""
 
 import math
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class PlugIn:
     """Releases whether a count or a sum, with discrete Laplace noise, lies in the interval (LM_count, LM_sum).
 
     Neighbours: those between which all groups together change by at most `sensitivity`. Loss: ε-DP, Laplace mechanism.
-    Deciders, sections 4.1 and 5.1, for add-remove, where the sensitivity of a sum is max|a|, not max a - min a. Where
-    the interval is narrow beside the noise it says no nearly always.
+    [Patwa2023], sections 4.1 and 5.1, for add-remove, where the sensitivity of a sum is max|a|, not max a - min a.
+    Where the interval is narrow beside the noise it says no nearly always.
     """
 
     target: Target
@@ -81,8 +81,8 @@ class PlugIn:
 class PlugInMean:
     """Releases whether a noised sum divided by a noised count lies in the interval.
 
-    Neighbours: add-remove, `rows` rows per unit. Loss: ε-DP, two Laplace mechanisms at ε/2 (deciders, section 6.2). The
-    sum is taken about the middle of the range, so that one row changes it by half of that. A count below 1 is a no.
+    Neighbours: add-remove, `rows` rows per unit. Loss: ε-DP, two Laplace mechanisms at ε/2 ([Patwa2023], section 6.2).
+    The sum is taken about the middle of the range, so that one row changes it by half of that. A count below 1 is a no.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""Sums by racing truncations to the top, as a decider (deciders, section 5.2)."""
+"""Sums by racing truncations to the top, as a decider ([Patwa2023], section 5.2)."""
 
 import math
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Raced:
 
     Neighbours: add-remove, `rows` rows per unit; a row changes the sum of the values up to 2^j by at most 2^j, so by 1
     in parts of 2^j, and has one sign, so the parts of both signs get all of ε each. Loss: ε-DP, L Laplace mechanisms at
-    ε/L (Dong et al. 2022; see `mechanism.race`).
-    Deciders, equations 11 and 12, with L = ⌈log₂ GS⌉ rounded up, and with their penalty, ln(L/β) scales. It
+    ε/L ([Dong2022]; see `mechanism.race`).
+    [Patwa2023], equations 11 and 12, with L = ⌈log₂ GS⌉ rounded up, and with their penalty, ln(L/β) scales. It
     underestimates, so it says no where it is unsure.
     """
 

@@ -1,4 +1,4 @@
-"""Sums by the sparse vector technique, as a decider (deciders, Algorithms 2 and 4)."""
+"""Sums by the sparse vector technique, as a decider ([Patwa2023], Algorithms 2 and 4)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +28,7 @@ class SparseDecider:
 
     Neighbours: add-remove, `rows` rows per unit; sums of non-negative values are monotone, and divided by their
     truncation they change by at most 1. Loss: ε-DP: ε/3 for a private bound on the largest value (Algorithm 4: a count,
-    a threshold, a query at ε/9 each), ε/3 for the threshold, ε/3 for the one top (Lyu, Su and Li 2017, Theorem 2).
+    a threshold, a query at ε/9 each), ε/3 for the threshold, ε/3 for the one top ([Lyu2017], Theorem 2).
     As published. Its bound drops the top 5 % of the rows, so where those matter it says no at any ε: see `clip`.
     """
 

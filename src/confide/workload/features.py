@@ -1,6 +1,6 @@
 """Which columns are asked about: distributions over columns, workloads drawn from them, and drift.
 
-After Definition 5.2 of Avent and Korolova: a set of k columns is drawn one by one without replacement, each with its
+After Definition 5.2 of [AventKorolova2023]: a set of k columns is drawn one by one without replacement, each with its
 probability among those that are left.
 """
 
@@ -85,7 +85,7 @@ def padded(
     workload: Workload, columns: Sequence[str], at_least: int, k: int, r: int, *, generator: np.random.Generator
 ) -> Workload:
     """With thresholds on columns drawn uniformly, until there are `at_least`: a short history says little of the future
-    (Avent and Korolova, section 5.3.1)."""
+    ([AventKorolova2023], section 5.3.1)."""
     missing = at_least - len(workload.parts)
     if missing <= 0 or not columns:
         return workload

@@ -41,7 +41,7 @@ def future_error(
     count: int = 100,
     generator: np.random.Generator,
 ) -> FutureError:
-    """Definition 5.3 of Avent and Korolova, estimated from `count` thresholds drawn from `interest`.
+    """Definition 5.3 of [AventKorolova2023], estimated from `count` thresholds drawn from `interest`.
 
     `codes` are public rows, the place of each in each column of the domain; `tables` answers as shares of all rows.
     """

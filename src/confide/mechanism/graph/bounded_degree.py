@@ -1,7 +1,7 @@
 """Graphs cut so that no node keeps more than θ edges, and how much one node changes what is counted in them.
 
 Edges are gone through in an order that neighbours share, and one is kept if both of its ends still have fewer than θ
-(the stable projection of Day, Li and Lyu 2016, π_θ). A node A that comes with d <= θ kept edges raises the kept degrees
+(the stable projection of [Day2016], π_θ). A node A that comes with d <= θ kept edges raises the kept degrees
 of d others by one; where that makes another edge lose its place, the degree is back where it was, and the other end of
 that edge has one less, and so on: each of the d edges starts one chain, and only its last node has one more or one less
 in the end. So the kept degrees of all others change by at most d together.
@@ -127,7 +127,7 @@ class CutHistogram:
 
     Neighbours: one node comes or goes with all its edges, or those that the levels of `cut` were made for.
     Loss: ε-DP, as `Truncation`: ⅓ε for θ, nothing if declared, the rest for the counts and their `HistogramChange`.
-    Source: Day, Li and Lyu 2016, who choose θ by what it costs and noise cumulative counts; here the counts themselves.
+    Source: [Day2016], who choose θ by what it costs and noise cumulative counts; here the counts themselves.
     Interval: of the counts of π_θ always; of those of the graph under `condition`, both ends.
     """
 

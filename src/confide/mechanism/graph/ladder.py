@@ -4,7 +4,7 @@ A ladder of a count Q is a sequence r_0 <= r_1 <= ... with r_0 at least the loca
 for neighbours; local sensitivities at distance t are one. With c_t = r_0 + ... + r_(t-1) + ⌊5r_t/8⌋, a number y that is
 between c_(t-1) and c_t away from Q is on rung t, on either side, and one up to c_0 away on rung 0. Neighbours move a
 number by at most one rung: c_t(D) + r_0(D') <= c_(t+1)(D'), term by term. So a draw with weight exp(-rate × rung) is
-private. Zhang et al. 2015 (Theorem 4.2) leave the last term out; as of a staircase beside Laplace noise, errors are
+private. [Zhang2015] (Theorem 4.2) leave the last term out; as of a staircase beside Laplace noise, errors are
 smaller with it, by 2 % at ε = 1.
 
 How far Q can be from the draw is W = r_0 + ... + r_(s-1), but for the share of j >= s in Σ r_j exp(-rate × j): with
@@ -132,7 +132,7 @@ class Ladder:
     """Releases a count near the exact one, and a width that the two are rarely further apart than.
 
     Neighbours: those for which the rungs are a ladder (see above), whatever one unit is.
-    Loss: ε-DP: an exponential mechanism over rungs, Δ = 1 (confidence-intervals 3.3; Zhang et al. 2015), and discrete
+    Loss: ε-DP: an exponential mechanism over rungs, Δ = 1 ([Sun2023] 3.3; [Zhang2015]), and discrete
     Laplace noise on ln V, whose sensitivity is α.
     Interval: always valid for ladders of the stated growth; no union over candidates, whose number plays no role.
     """

@@ -22,7 +22,7 @@ class TriangleRungs:
 
     For a pair of nodes let `shared` be the number of nodes that close a triangle with it, and `reach` the number of
     other edges that might be part of one. After s changes of other edges min(shared + s, ⌊(s + reach) / 2⌋) do: each
-    change completes one if one edge is there, two changes make one anew. (Nissim, Raskhodnikova and Smith 2007 write
+    change completes one if one edge is there, two changes make one anew. ([Nissim2007] write
     reach as 2a + b.) The pairs given are those that no other pair exceeds in both numbers; a node of the largest degree
     and one without edges are among those looked at.
     """

@@ -4,11 +4,11 @@ Every bound here is proven; the least of them is taken, so the result is never w
 
 Spread.    Spread each X over the unit cell around it: X + U, with U uniform, has a symmetric unimodal density, and Σ aX
            moves by at most ½Σ|a|. Among such densities P(|Σ aX| > t) grows with every |a|, and when a term gives way to
-           one that is symmetric, unimodal and stochastically larger in absolute value (Wintner 1938; Birnbaum 1948).
+           one that is symmetric, unimodal and stochastically larger in absolute value ([Wintner1938]; [Birnbaum1948]).
            Levelling a density within the cells of a grid makes it such a term. Levelled terms add up to a convolution
            on the grid, and one uniform cell for each term, which moves the sum by at most half a cell.
 Chernoff.  P(|S| > h) <= 2 E exp(tS) exp(-th) for every t > 0. The moments of the discrete Laplace are known in closed
-           form; those of the discrete Gaussian are at most those of the normal (Canonne, Kamath and Steinke 2020).
+           form; those of the discrete Gaussian are at most those of the normal ([Canonne2020]).
 Exact.     Where the coefficients have a small common grain, the law of the sum itself, by convolution.
 """
 

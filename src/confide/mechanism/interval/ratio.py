@@ -2,7 +2,7 @@
 
 Measured are A + X and B + Y with independent noise. At the true ratio m = A/B the noise of B cancels against that of A:
 (A + X) - m(B + Y) = X - mY. So {m : |A + X - m(B + Y)| <= q(m)} contains the true ratio with the confidence for which
-q(m) bounds |X - mY| (Fieller 1954, with the exact laws in place of the normal one). What is reported is the hull of
+q(m) bounds |X - mY| ([Fieller1954], with the exact laws in place of the normal one). What is reported is the hull of
 that set within the range that is possible. If B could be zero, the ratio need not exist, and the whole range is
 reported; so the interval also holds for an empty group, with the same confidence.
 

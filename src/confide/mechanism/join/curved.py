@@ -7,7 +7,7 @@ keeps counts for u·g(z), with
 
 and for every entity the sum of u·z over its sets is at most τ. Taking an entity away takes at most (1 + B)τ from the
 largest total; where no entity has more than τ all z are 1, and the total is exact. With g(z) = z this would be the
-linear program of Dong et al. (2022), whose sensitivity is τ. The curve makes the dual smooth: its minimum over one
+linear program of [Dong2022], whose sensitivity is τ. The curve makes the dual smooth: its minimum over one
 price for each entity is found by Newton's method, while solvers of linear programs take minutes for millions of sets.
 """
 

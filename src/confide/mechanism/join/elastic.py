@@ -24,7 +24,7 @@ class Elastic:
     added, and the pairs of (occurrence, column) it is joined on, those of earlier occurrences first. `frequencies`: how
     often the most frequent value of a column occurs.
 
-    After k changes a column of a private table may have k more of a value (Johnson, Near and Song 2018, Figure 1):
+    After k changes a column of a private table may have k more of a value ([Johnson2018], Figure 1):
     for r joined with s on a = b, S = max(mf(a, r) S(s), mf(b, s) S(r)), or, where r and s have a private table in
     common, their sum plus S(r) S(s); mf(x, r join s) = mf(x, r) mf(b, s). Several pairs: the least frequent counts.
     """

@@ -2,8 +2,9 @@
 
 Each set of entities that share joined rows has a variable u between 0 and what its rows count for; for every entity the
 variables of its sets add up to at most τ; their sum is as large as may be. Taking one entity away takes at most τ from
-the optimum, and from τ on that no entity exceeds the optimum is the exact total (Dong et al. 2022; Kasiviswanathan et
-al. 2013 for graphs). For sets of three and more the sum is curved, which costs a quarter of τ: see `curved`.
+the optimum, and from τ on that no entity exceeds the optimum is the exact total ([Dong2022];
+[Kasiviswanathan2013] for graphs). For sets of three and more the sum is curved, which costs a quarter of τ: see
+`curved`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,7 +146,7 @@ def _merged(places: Integers, weights: AnyIntegers, size: int) -> tuple[Integers
 
 def _flow(columns: Integers, limits: Integers, most: int) -> int:
     """Twice the optimum for sets of two, as a maximum flow: every entity on both sides, τ in and τ out of each, and a
-    pair's limit across in both directions (Kasiviswanathan et al. 2013). Entities that do not bind are one, unlimited.
+    pair's limit across in both directions ([Kasiviswanathan2013]). Entities that do not bind are one, unlimited.
     """
     names, places = np.unique(columns, return_inverse=True)
     first, second = places.reshape(columns.shape).T

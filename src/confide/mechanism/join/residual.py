@@ -7,7 +7,7 @@ others after s_j more rows have entered table j:
     LS(s) <= P_i(s) = Σ over E ⊆ copies of i, E not empty, Σ over E' ⊆ the rest of T_(E ∪ E') Π over E' of s_j
 
 and RS = max over i and s of exp(-α Σ s_j) P_i(s) is α-smooth, because one more row shifts s by one.
-(Dong and Yi 2021, 2022; the second for copies of one table.)
+([DongYi2021], [DongYi2022]; the second for copies of one table.)
 """
 
 import math

@@ -172,7 +172,7 @@ class Race:
 
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ¼ε (½ε from three owners on) for the sparse
     vector that learns the level, half of the rest for all levels together, and half for the learnt one.
-    Lower end: valid whatever the data are, since F never exceeds the total (deciders, equation 13; Dong et al. 2022).
+    Lower end: valid whatever the data are, since F never exceeds the total ([Patwa2023], equation 13; [Dong2022]).
     Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published
     penalty of ln(L/β) scales, which only the lower end needs.
     """
@@ -224,7 +224,7 @@ class Truncation:
     """Releases F at one level, learnt by a sparse vector, with noise for that level.
 
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε (½ε from three owners on) for the level
-    (nothing if there is one only), the rest for F (after PrivateSQL, Kotsogiannis et al. 2019, who learn a bound on
+    (nothing if there is one only), the rest for F (after [Kotsogiannis2019], who learn a bound on
     join keys; here on what a unit adds to the answer).
     Lower end: valid whatever the data are, since F never exceeds the total. Upper end: under `condition`.
     """

@@ -39,7 +39,7 @@ def laplace(sensitivity: int, epsilon: Fraction) -> Additive:
     """Releases integers plus discrete Laplace noise of scale at least sensitivity / ε.
 
     Neighbours: those for which `sensitivity` bounds the L1 distance of the exact vectors.
-    Loss: ε-DP, since P(x) / P(x + d) <= exp(|d| / scale) in each coordinate (Ghosh, Roughgarden and Sundararajan 2012).
+    Loss: ε-DP, since P(x) / P(x + d) <= exp(|d| / scale) in each coordinate ([Ghosh2012]).
     The scale is rounded up to a double, which is then the exact law. Interval: exact quantile, always valid.
     """
     _require("sensitivity", sensitivity, least=0)
@@ -54,7 +54,7 @@ def gaussian(sensitivity_squared: int | Fraction, rho: Fraction) -> Additive:
     """Releases integers plus discrete Gaussian noise with σ² at least (squared sensitivity) / 2ρ.
 
     Neighbours: those for which `sensitivity_squared` bounds the squared L2 distance of the exact vectors.
-    Loss: ρ-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4 and its product form).
+    Loss: ρ-zCDP ([Canonne2020], Theorem 4 and its product form).
     σ is rounded up to a double, which is then the exact law. Interval: exact quantile, always valid.
     """
     _require("squared sensitivity", sensitivity_squared, least=0)

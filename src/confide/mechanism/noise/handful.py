@@ -5,7 +5,7 @@ Laplace.   floor(-s·ln U) is at least k if and only if U <= exp(-k/s): it is ge
            is m·B + J with m a power of two: B geometric with scale s/m, J uniform below m, kept with probability
            exp(-J/s), which is nearly 1; the product of their weights is exp(-|X|/s).
 Gaussian.  Y from the discrete Laplace of scale t = floor(σ) + 1 is kept with probability exp(-r) for
-           r = (|Y| - σ²/t)²/2σ²; then its weight is exp(-Y²/2σ²) (Canonne, Kamath and Steinke 2020, Algorithm 3).
+           r = (|Y| - σ²/t)²/2σ²; then its weight is exp(-Y²/2σ²) ([Canonne2020], Algorithm 3).
 
 To keep with probability exp(-r) is to ask whether -ln U > r. 64 bits of U, read as an integer w >= 2⁴⁶, tell -ln U to
 within 2⁻⁴⁵: the bits that are not drawn yet move it by less than 1/w; w as a double, by 2⁻⁵³; with w = m·2^e, m within

@@ -56,7 +56,7 @@ class NoNoise:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
-    """P(x) proportional to exp(-|x| / scale) on the integers (Ghosh, Roughgarden and Sundararajan 2012)."""
+    """P(x) proportional to exp(-|x| / scale) on the integers ([Ghosh2012])."""
 
     scale: Fraction
 
@@ -106,7 +106,7 @@ class DiscreteLaplace:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian:
-    """P(x) proportional to exp(-x² / (2 variance)) on the integers (Canonne, Kamath and Steinke 2020).
+    """P(x) proportional to exp(-x² / (2 variance)) on the integers ([Canonne2020]).
 
     `variance` is the parameter, usually written σ²; the variance of the law itself is never above it.
     """

@@ -1,4 +1,4 @@
-"""A quantile and its interval as the confidence-intervals paper builds it from the exponential mechanism (EMCI)."""
+"""A quantile and its interval as [Sun2023] builds it from the exponential mechanism (EMCI)."""
 
 import math
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ class Pair:
     Loss: ε-DP and ε²/16-zCDP: two exponential mechanisms at ε/2 with a tie-aware score whose spread is in
     `score_spread`.
     Interval: always valid. A lower end that is too high scores at most -s, some value scores 0, and of N values at
-    most N are too high, so s = ln(2N/β) / (rate of the steep side). Survey 4.8.1; confidence-intervals 3.2, without
+    most N are too high, so s = ln(2N/β) / (rate of the steep side). [Tao2025] 4.8.1; [Sun2023] 3.2, without
     its flipped utility. Exponents are cut from above, so that only rows near the quantile matter (see `window`).
     """
 

@@ -34,7 +34,7 @@ class SmoothQuantile:
     """Releases the ⌈qn⌉-th smallest value plus noise; the middle of the domain where n = 0.
 
     Neighbours: add-remove (n private) or replace-one (n public); `rows` rows per unit.
-    Loss: ε-DP, see `smooth` (confidence-intervals, Algorithm 7 and Theorem 5.4, section 5.2).
+    Loss: ε-DP, see `smooth` ([Sun2023], Algorithm 7 and Theorem 5.4, section 5.2).
     Interval: always valid, for every definition of the quantile: another differs from this one by at most the gap to
     the next value, which is part of the sensitivity.
     """

@@ -34,7 +34,7 @@ class Walk:
     """Releases two ends around every q-quantile (see `rank`), and their middle. The domain may be unbounded.
 
     Neighbours: add-remove (n private) or replace-one (n public); `rows` rows per unit.
-    Loss: ε-DP: two sparse vectors at ε/2 (confidence-intervals, Algorithms 2 and 5, Theorem 4.3).
+    Loss: ε-DP: two sparse vectors at ε/2 ([Sun2023], Algorithms 2 and 5, Theorem 4.3).
     Interval: always valid. The walk up stops at or before the quantile unless it misses there, one event: no union
     over the domain is needed. Deviation: for the upper end Algorithm 3 walks past the quantile and needs that union,
     log(i²); we walk down with Algorithm 2 instead. Its thresholds, lowered by log(i²) as well, are lowered by a

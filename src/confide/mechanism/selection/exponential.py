@@ -43,8 +43,8 @@ class Exponential:
     """Releases one candidate, with probability proportional to exp(-rate × exponent), rate = ε / spread.
 
     Neighbours: those between which the changes of any two candidates' exponents differ by at most `spread`.
-    Loss: ε-DP; the log-ratio of probabilities has a range of at most ε, so also ε²/8-zCDP (Cesar and Rogers 2021).
-    Theorem: McSherry and Talwar 2007; for a score of sensitivity Δ the changes lie in [-Δ, Δ] and the spread is 2Δ.
+    Loss: ε-DP; the log-ratio of probabilities has a range of at most ε, so also ε²/8-zCDP ([CesarRogers2021]).
+    Theorem: [McSherryTalwar2007]; for a score of sensitivity Δ the changes lie in [-Δ, Δ] and the spread is 2Δ.
     """
 
     epsilon: Fraction

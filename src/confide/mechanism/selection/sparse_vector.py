@@ -63,7 +63,7 @@ class SparseVector:
     Neighbours: those between which every margin changes by something in [-a, b], max(a, b) <= rise, a + b <= spread
     (a, b >= 0): spread is 2Δ for queries of sensitivity Δ in general, and Δ if all change in one direction (monotone).
     Loss: ε-DP, ε = ε₁ + ε₂; z geometric of scale rise/ε₁, ν of scale tops·spread/ε₂, ε₁:ε₂ = rise^⅔:(tops·spread)^⅔.
-    Proof (Lyu, Su and Li 2017, Theorem 2): moving z up by b keeps every query that is no top, moving ν up by b - change
+    Proof ([Lyu2017], Theorem 2): moving z up by b keeps every query that is no top, moving ν up by b - change
     keeps each top. Both moves only go up, so noise on one side, P(k) ~ exp(-k/scale) for k >= 0, is enough.
     """
 

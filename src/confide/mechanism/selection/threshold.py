@@ -50,8 +50,8 @@ def key_threshold(keys: int, epsilon: Fraction, delta: Fraction) -> KeyThreshold
     <= e^ε P(R′ in S) and back. Keys that two or more units hold, as they are in both, need nothing else. Let Z be that
     no key of K is shown, which is independent of R, with P(Z) >= (1-p)^|K| >= 1-δ. Then P(M(D) in S) <= P(not Z) +
     P(R in S) <= δ + e^ε P(M(D′) in S). And P(M(D′) in S) <= e^ε P(R in S) = e^ε P(R in S, Z) / P(Z), so that with x =
-    P(M(D′) in S): x <= x(1-P(Z)) + e^ε P(M(D) in S) <= δ + e^ε P(M(D) in S). (Korolova et al. 2009; Wilson et al.
-    2020.)
+    P(M(D′) in S): x <= x(1-P(Z)) + e^ε P(M(D) in S) <= δ + e^ε P(M(D) in S). ([Korolova2009];
+    [Wilson2020].)
     """
     if isinstance(keys, bool) or not isinstance(keys, int) or keys < 1:
         raise ParameterError(f"a unit holds at least one key; got {keys!r}")

@@ -7,8 +7,8 @@ Laplace noise of a scale that depends on the data. From D to a neighbour D' let 
             most ε/2 but for δ if α = ln(1 + ε/2Q) and Gamma(d) exceeds Q with probability δ (Q >= d for the second);
     slide:  the answers move by at most S' in all, which is 1/κ = ε/2 in units of the scale κS', for every z.
 
-Dilating first, the chance δ is not multiplied by anything (Nissim, Raskhodnikova and Smith 2007, Lemma 2.6; Johnson,
-Near and Song 2018 have α = ε/2ln(2/δ) for d = 1). No double is added to an answer: the noise is the exact rounding of
+Dilating first, the chance δ is not multiplied by anything ([Nissim2007], Lemma 2.6;
+[Johnson2018] have α = ε/2ln(2/δ) for d = 1). No double is added to an answer: the noise is the exact rounding of
 the ideal one. ⌊2|X|⌋ is geometric, and |X| to the nearest integer is half of that, rounded up.
 """
 

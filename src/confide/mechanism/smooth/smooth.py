@@ -42,9 +42,9 @@ class Smooth:
     """Releases an integer answer plus noise scaled to a smooth bound S on its sensitivity, and an upper bound on S.
 
     Neighbours: those for which S is at least the local sensitivity and ln S changes by at most `alpha` + 10^-9.
-    Loss: ε-DP: 3^¾/κ + 3α for the answer (see above; Nissim, Raskhodnikova and Smith 2007 have 2(1+γ)/κ + 2(1+γ)α), the
+    Loss: ε-DP: 3^¾/κ + 3α for the answer (see above; [Nissim2007] have 2(1+γ)/κ + 2(1+γ)α), the
     rest for ln S, whose sensitivity is α.
-    Interval: always valid, Z and the noise of ln S each within their quantiles (confidence-intervals, Algorithm 7).
+    Interval: always valid, Z and the noise of ln S each within their quantiles ([Sun2023], Algorithm 7).
     """
 
     epsilon: Fraction

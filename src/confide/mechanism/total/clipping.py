@@ -23,7 +23,7 @@ class Radius:
 
     Neighbours: add-remove or replace-one; the counts of data outside nested intervals all change in one direction, by
     1.
-    Loss: ε-DP, one sparse vector (confidence-intervals, Algorithm 4, Theorem 4.4).
+    Loss: ε-DP, one sparse vector ([Sun2023], Algorithm 4, Theorem 4.4).
     Guarantee: if at least `needed` rows are at a distance of at least half the largest, all are within r, but for
     probability `miss`; and r is rarely above 2·base times the largest distance. Deviation: radii are powers of
     `base`, the rim stays the outer half, so a fine base does not ask more of the data; thresholds are lowered by a

@@ -69,7 +69,7 @@ class FoundRange:
     """Releases Σ(clip(x) - centre) plus discrete Laplace noise; centre and range of clipping are found privately.
 
     Neighbours: add-remove or replace-one. Loss: ε-DP: a walk to the median, a radius about it, Laplace noise; about
-    zero, without the walk, where n is private and not measured (confidence-intervals, Algorithm 6 and Theorem 4.6).
+    zero, without the walk, where n is private and not measured ([Sun2023], Algorithm 6 and Theorem 4.6).
     Interval: valid where nothing is clipped, so it assumes a density (see `clipping`). Errata of Algorithm 6: line 8
     adds the shift at one end and subtracts it at the other, here it is subtracted at both; line 3 yields a place, the
     point is one less.

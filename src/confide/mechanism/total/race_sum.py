@@ -20,7 +20,7 @@ class RacedSum:
 
     Neighbours: add-remove or replace-one; a row changes the sum up to τ by at most τ. Negative values are summed
     apart: a row has one sign, so under add-remove each part gets all of ε, under replace-one half.
-    Loss: ε-DP, that of `Lanes` (deciders, equations 11 and 12; Dong et al. 2022). Interval: always valid. The published
+    Loss: ε-DP, that of `Lanes` ([Patwa2023], equations 11 and 12; [Dong2022]). Interval: always valid. The published
     guarantee is one-sided, the estimate is rarely above the sum; the upper end comes from the largest τ >= GS, which
     drops nothing and gets half of ε instead of 1/L.
     """

@@ -24,8 +24,8 @@ class Tail:
     add-remove each bucket gets all of ε (parallel composition); under replace-one a row may change two, and each gets
     half.
     Loss: ε-DP, Laplace mechanism. Interval: always valid, the noise of all buckets within its bounds at once; a
-    bucket's sum is not negative. The miss rate goes mostly to the large buckets. By Theorem 4.7 of confidence-
-    intervals the upper end cannot be much better than the domain's; the lower end and the estimate are.
+    bucket's sum is not negative. The miss rate goes mostly to the large buckets. By
+    Theorem 4.7 of [Sun2023] the upper end cannot be much better than the domain's; the lower end and the estimate are.
     """
 
     setting: Setting

@@ -1,8 +1,8 @@
 """The workload of past questions: what analysts asked says what synthetic data should get right.
 
 A question becomes the marginal of all columns that it speaks of. A short history is padded with marginals of columns
-drawn at random, because it says little of the questions to come (Avent and Korolova, section 5.3.1). Everything is read
-from the ledger's public lines: nothing private is touched, and nothing is spent.
+drawn at random, because it says little of the questions to come ([AventKorolova2023], section 5.3.1). Everything is
+read from the ledger's public lines: nothing private is touched, and nothing is spent.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What microdata cannot give, said of one release: from its noisy numbers and from theorems, so for free.
 
-Sums of many small counts cannot all be right in a table without negative counts (Abowd et al. 2021, Theorem 3). The
+Sums of many small counts cannot all be right in a table without negative counts ([Abowd2021], Theorem 3). The
 report names the sums where that shows, what the chosen fit does about it, and what another would.
 """
 

@@ -65,7 +65,7 @@ class TrustPlan:
         return float(needed(self.group, self.mechanism, self._steps(gap), error) * self.questions)
 
     def plot(self, *also: str) -> Any:
-        """An Altair chart of the error by the private answer (deciders, Figure 4); `also` names more deciders."""
+        """An Altair chart of the error by the private answer ([Patwa2023], Figure 4); `also` names more deciders."""
         import altair as alt  # noqa: PLC0415  heavy, and loaded when used
 
         tau = (self.interval[1] - self.interval[0]) / 2
