@@ -28,9 +28,9 @@ OPEN = {
     "query/expression.py": {"predicate": NODES},
     "query/quantile.py": {"quantile_call": NODES},
     "query/released.py": {"condition": NODES},
+    "release/answer/evaluation.py": {"_linear_arithmetic": "with conditions on what is known; all else is not linear"},
+    "release/verdict/subject.py": {"answer_reading": "with conditions on the mechanism; all others read values"},
 }
-LATER = ("release/", "query/question.py")
-"""Where defaults are not yet written out."""
 
 
 def open_matches(tree: ast.AST) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _ends(statement: ast.stmt | None) -> bool:
 
 def paths() -> list[str]:
     found = (str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py"))
-    return sorted(path for path in found if not path.startswith(LATER))
+    return sorted(found)
 
 
 def test_every_match_is_closed_or_has_a_reason() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal, Protocol, assert_never
 
 from confide.query.grid import Grid
 from confide.query.tree import Key, Summary
@@ -197,7 +197,9 @@ def measures_of(value: Value) -> frozenset[int]:
             return measures_of(left) | measures_of(right)
         case Between(inner) | Magnitude(inner) | Rounded(inner):
             return measures_of(inner)
-    return frozenset()
+        case Estimated() | FixedNumber():
+            return frozenset()
+    assert_never(value)
 
 
 def statistics_of(value: Value) -> frozenset[int]:
@@ -209,7 +211,9 @@ def statistics_of(value: Value) -> frozenset[int]:
             return statistics_of(left) | statistics_of(right)
         case Between(inner) | Magnitude(inner) | Rounded(inner):
             return statistics_of(inner)
-    return frozenset()
+        case Measured() | Mean() | Spread() | FixedNumber():
+            return frozenset()
+    assert_never(value)
 
 
 class Shown(Protocol):
@@ -243,4 +247,6 @@ def all_values(question: Shown) -> tuple[Value, ...]:
             case Comparison(_, left, right):
                 sides = (left, right)
                 values += [side for side in sides if not isinstance(side, ShownKey | str | bool | int | float | None)]
+            case other:
+                assert_never(other)
     return tuple(values)

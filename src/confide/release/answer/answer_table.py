@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from confide.mechanism import Measurement
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, Shown, Value, measures_of, statistics_of
 from confide.query.question import ShownKey as KeyPlace
 from confide.query.question import ShownValue as ValuePlace
-from confide.query.tree import BinnedKey, DeclaredKey, Key
+from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 from confide.release.answer.answer import KeyColumn, KeyType, ValueColumn
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles
 
@@ -121,6 +121,7 @@ class AnswerTable:
                 assert not isinstance(right, str | bool)
                 first, second = (doubles(self.estimate(side).values) for side in (left, right))
                 return np.broadcast_to(holds(first, second), (self.groups,))
+        assert_never(condition)
 
 
 def _note(estimate: Estimate, rows: list[int]) -> str:
@@ -143,7 +144,9 @@ def spelled(key: Key, place: Any) -> Any:
                 return _EPOCH + timedelta(days=index)
             value = index * number.span.grain
             return int(value) if _whole(key) else float(value)
-    return place
+        case UnknownKey():
+            return place
+    assert_never(key)
 
 
 def _whole(key: BinnedKey) -> bool:
@@ -160,7 +163,9 @@ def key_type(key: Key) -> KeyType:
             return "date"
         case BinnedKey():
             return "integer" if _whole(key) else "number"
-    return "text"
+        case UnknownKey():
+            return "text"
+    assert_never(key)
 
 
 def _size(key: Key) -> int:

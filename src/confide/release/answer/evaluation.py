@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, lcm
 from sys import float_info
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,9 @@ class Evaluator:
                 if first is None or second is None:
                     return None
                 return _linear_arithmetic(operation, first, second)
-        return None
+            case Estimated() | Mean() | Spread() | Between() | Magnitude() | Rounded():
+                return None
+        assert_never(value)
 
     def _combination(self, coefficients: dict[int, Fraction], constant: Fraction, confidence: float) -> Estimate:
         terms = [(self.measurements[m], c, self.measures[m]) for m, c in coefficients.items() if c]

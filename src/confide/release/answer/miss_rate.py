@@ -1,8 +1,20 @@
 """How the miss rate of a value is shared among the noisy numbers that it is made of, so that all hold together."""
 
 from collections.abc import Iterable
+from typing import assert_never
 
-from confide.query.question import Arithmetic, Between, Estimated, FixedNumber, Magnitude, Measured, Rounded, Value
+from confide.query.question import (
+    Arithmetic,
+    Between,
+    Estimated,
+    FixedNumber,
+    Magnitude,
+    Mean,
+    Measured,
+    Rounded,
+    Spread,
+    Value,
+)
 
 
 class MissShares:
@@ -41,7 +53,9 @@ class MissShares:
                 return (min(1, first + second), True) if one and two and alone else (first + second, False)
             case Between(inner) | Magnitude(inner) | Rounded(inner):
                 return self._count(inner)[0], False
-        return 1, False
+            case Estimated() | Mean() | Spread():
+                return 1, False
+        assert_never(value)
 
 
 def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, float]:
@@ -59,4 +73,8 @@ def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, 
                 pending += [(left, first), (right, second)]
             case Between(inner) | Magnitude(inner) | Rounded(inner):
                 pending.append((inner, level))
+            case Measured() | Mean() | Spread() | FixedNumber():
+                pass  # made of no statistic
+            case _:
+                assert_never(value)
     return needed

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,7 +204,9 @@ def _law_facts(law: Law) -> dict[str, str]:
             return {"name": "discrete laplace", "scale": str(scale)}
         case DiscreteGaussian(variance):
             return {"name": "discrete gaussian", "variance": str(variance)}
-    return {"name": "exact"}
+        case NoNoise():
+            return {"name": "exact"}
+    assert_never(law)
 
 
 def _law(facts: dict[str, str]) -> Law:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
+from typing import assert_never
 
 from confide.errors import ParameterError
 from confide.mechanism import Additive, exact, laplace
@@ -23,6 +24,7 @@ from confide.query.question import (
     Arithmetic,
     Between,
     Estimated,
+    FixedNumber,
     Magnitude,
     Mean,
     Measured,
@@ -139,7 +141,9 @@ def _parts(value: Value, measures: int) -> dict[int, Fraction]:
             return parts
         case Between(inner) | Magnitude(inner) | Rounded(inner):
             return _parts(inner, measures)
-    return {}
+        case FixedNumber():
+            return {}
+    assert_never(value)
 
 
 def _least(budget: Budget) -> PureDP | ZCDP:

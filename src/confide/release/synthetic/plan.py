@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from confide.ledger.record.standing import Standing
 from confide.mechanism import Additive
@@ -201,6 +201,8 @@ def _steps(request: "SynthesisRequest", level: float) -> Iterator[PlannedStep]:
             loss = paid_share(request.cost, strategy.measurement)
             noise = step_noise(loss, asked, one_count(request.rows))
             yield _step(request, "them", noise, strategy.measurement, asked, level, strategy.rounds)
+        case _:
+            assert_never(strategy.select)
 
 
 def _measured(

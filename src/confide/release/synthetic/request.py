@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.host.fork import inherited
@@ -255,4 +255,6 @@ def _words(strategy: Strategy) -> str:
             return f"rap: all marginals of the workload at once, {strategy.rows} rows"
         case "marginals":
             return f"rap: {strategy.rounds} rounds of one marginal, {strategy.rows} rows"
-    return f"rap: {strategy.rounds} rounds of {strategy.picks} queries, {strategy.rows} rows"
+        case "queries":
+            return f"rap: {strategy.rounds} rounds of {strategy.picks} queries, {strategy.rows} rows"
+    assert_never(strategy.select)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import numpy as np
 
@@ -227,7 +227,9 @@ def _cells(asked: Subject, reading: Reading) -> tuple[Cell, ...] | None:
             ends = _compare(asked.number, "<=", below), _compare(asked.number, ">=", above)
             counted = (Cell("rows", None, joined((where, end), every=True)) for end in ends)
             return Cell("known", asked.number, where), *counted
-    return None
+        case Values() | Powers():
+            return None
+    assert_never(reading)
 
 
 def _cut(number: Number, low: int, high: int) -> Number:

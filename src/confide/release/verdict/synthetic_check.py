@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from math import isnan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from confide.errors import SourceError
 from confide.policy import Category, Column, Date, Identifier, Number, Text, Unbounded
@@ -119,7 +119,9 @@ def _wanted(column: Column, kind: Any, numeric: bool) -> tuple[str, bool, tuple[
             return "a category of whole numbers", numeric, (pa.int64(),)
         case Category() if column.kind is bool:
             return "a category of true and false", pa.types.is_boolean(kind), (pa.bool_(),)
-    return "a category of texts", _is_text(kind), ()
+        case Category() | Text() | Identifier():
+            return "a category of texts", _is_text(kind), ()
+    assert_never(column)
 
 
 def _faults(values: Any, column: Column) -> Iterator[str]:
@@ -143,6 +145,10 @@ def _faults(values: Any, column: Column) -> Iterator[str]:
                 more = f" and {len(strange) - _EXAMPLES} more" if len(strange) > _EXAMPLES else ""
                 shown = ", ".join(repr(value) for value in strange[:_EXAMPLES])
                 yield f"{shown}{more} are not among the values of the policy"
+        case Unbounded() | Text() | Identifier():
+            pass  # the policy rules nothing out
+        case _:
+            assert_never(column)
 
 
 def _outside(values: Any, compared: Any, low: Any, high: Any, range_: str) -> Iterator[str]:
