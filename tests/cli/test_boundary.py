@@ -127,7 +127,7 @@ def test_after_a_charge_nothing_is_named_at_all(
     outputs = set()
     for fault in (OverflowError("CANARY-4711"), IndexError("CANARY-4711"), errors.EngineError()):
         with monkeypatch.context() as patch:
-            patch.setattr(asking, "Table", lambda *_, fault=fault: raising(fault))
+            patch.setattr(asking, "AnswerTable", lambda *_, fault=fault: raising(fault))
             for _ in range(2):
                 result = run("sql", policy, WIDE, "-e", "0.5", *as_json)
                 assert result.exit_code == 1

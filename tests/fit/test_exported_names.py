@@ -3,13 +3,13 @@
 import confide.fit
 
 EXPORTED = {
-    *("Domain", "Group", "Marginal", "Sparse", "Subtotal", "TOTAL"),
-    *("Measured", "Problem", "Public"),
+    *("CellDomain", "Group", "Marginal", "SparseGroup", "Subtotal", "TOTAL"),
+    *("FitProblem", "MeasuredGroup", "Public"),
     *("METHODS", "Method", "adaptive", "fit", "maxfit", "nnls", "ols", "pinned", "reweighted", "sequential"),
-    *("Certificate", "Estimate", "Fit", "Screening", "error", "estimates", "screen"),
+    *("Certificate", "Fit", "LinearEstimate", "Screening", "error", "estimates", "screen"),
     *("Guarantee", "Price", "price"),
     *("Report", "Risk", "Sacrifice", "report"),
-    *("Rounded", "round_controlled"),
+    *("RoundedFit", "round_controlled"),
 }
 
 

@@ -136,7 +136,7 @@ def test_a_failure_that_is_not_kept_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     trial = trial_of(PRODUCTS[0])
     steps = trial.steps("call", monkeypatch)
     with pytest.raises(AssertionError, match="charge"):
-        trial.fails(Tracer("call", steps - 3), monkeypatch)
+        trial.fails(Tracer("call", steps // 2), monkeypatch)
     trial.close()
 
 

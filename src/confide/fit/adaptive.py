@@ -115,7 +115,8 @@ def onto_simplex(values: Floats, total: float) -> Floats:
         return np.zeros(len(values))
     descending = -np.sort(-values)
     excess = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
-    return np.asarray(np.maximum(values - excess[np.flatnonzero(descending > excess)[-1]], 0))
+    kept = np.flatnonzero(descending > excess)  # none where the total is lost in rounding beside the values
+    return np.asarray(np.maximum(values - excess[kept[-1] if len(kept) else 0], 0))
 
 
 def _drawn(item: MeasuredGroup, low: Mask, seen: Screening, trust: float) -> Floats:

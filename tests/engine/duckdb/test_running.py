@@ -88,7 +88,7 @@ engine.close()
 
 
 def test_ctrl_c_ends_a_question_and_the_engine_lives_on() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT],
