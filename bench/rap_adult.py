@@ -78,7 +78,7 @@ def _run(found: Any, workload: Workload, epsilon: float) -> tuple[float, float, 
             start = time.perf_counter()
             twin = session.synthesize(workload, epsilon, columns=found.names)
             seconds = time.perf_counter() - start
-    return *present_errors(twin.relaxed, found.codes, workload.bound(twin.domain)), seconds
+    return *present_errors(twin.model, found.codes, workload.bound(twin.domain)), seconds
 
 
 def _show(count: int, epsilon: float, results: Any) -> None:

@@ -58,7 +58,7 @@ def _run(found: Adult, interest: Interest, size: int, gamma: float, run: int, pa
         with confide.open(found.policy(budget), found.frame, ledger=Path(folder) / "ledger", create=True) as session:
             twin = session.synthesize(history, EPSILON, columns=found.names)
     future = drifted(interest, gamma, generator)
-    return future_error(twin.relaxed, twin.domain, found.codes, future, 3, 1, count=FUTURE, generator=generator).mean
+    return future_error(twin.model, twin.domain, found.codes, future, 3, 1, count=FUTURE, generator=generator).mean
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def _run(
         start = time.perf_counter()
         twin = session.synthesize(workload, epsilon, columns=names(ADULT_LIKE), **strategy)
         seconds = time.perf_counter() - start
-    largest, variation = present_errors(twin.relaxed, codes, workload.bound(twin.domain))
+    largest, variation = present_errors(twin.model, codes, workload.bound(twin.domain))
     return largest, variation, seconds, twin.method
 
 

@@ -52,7 +52,7 @@ def _run(found: Adult, need: int, run: int) -> tuple[float, float, float]:
         twin = session.synthesize(workload, EPSILON, columns=found.names)
     bound = workload.bound(twin.domain)
     exact = tables_of(found.codes, found.sizes, bound.sets)
-    largest, _ = present_errors(twin.relaxed, found.codes, bound)
+    largest, _ = present_errors(twin.model, found.codes, bound)
     zero = max(float(truth.answers.max()) for _, truth in zero_answers(bound, exact)) / n
     cost = Budget.of(10, 1 / n**2).cost(Fraction(str(EPSILON)))
     noisy = 0.0

@@ -38,9 +38,7 @@ def main() -> None:
         queries = sum(len(block) for _, _, block in twin.answer(workload).blocks())
         seconds = time.perf_counter() - start
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    largest, _ = present_errors(
-        twin.relaxed, codes, workload.bound(domain_of(Policy.parse(rules).tables["t"], columns))
-    )
+    largest, _ = present_errors(twin.model, codes, workload.bound(domain_of(Policy.parse(rules).tables["t"], columns)))
     rate = queries / seconds
     print(
         f"{queries:,} queries in {seconds:.1f} s (fit {fitted:.1f} s): {rate:,.0f} a second   bar 28,000   "

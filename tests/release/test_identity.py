@@ -64,7 +64,7 @@ GOLDEN: dict[str, list[str]] = {
     "joined": ["a4075ef4be0da5ba"],
     "truncated": ["eb7e0cf1c12ac149"],
     "microdata": ["2943e0a867c08cd6"],
-    "synthesis": ["a3f959cb2a54d19d", "bda809ed4e4590b4", "9c5d98ac935fbaea"],
+    "synthesis": ["51acc007d8c5da10", "9a33a3fc031ba0cf", "9b8a7c0ca853b6ad"],
     "verdict": ["caf45812eba9e1ca"],
     "triangles": ["32116891c294d215"],
 }

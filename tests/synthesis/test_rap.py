@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from confide.mechanism import Randomness, TestRandomness, gaussian
 from confide.synthesis import rap
-from confide.synthesis.curator import Curator, Model, Picked
+from confide.synthesis.curator import Curator, Picked
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
+from confide.synthesis.model import Model, Synthesized
+from confide.synthesis.progress import Progress
 from confide.synthesis.strategy import Strategy
 from confide.workload import Threshold, Workload, tables_of
 from tests.synthesis.fitting import pretend_to_fit
@@ -82,7 +84,7 @@ def strategy(select: str, rounds: int, picks: int = 1) -> Strategy:
     return Strategy(select, rounds, picks, 20, Fraction(1, 5), Fraction(1, 4))  # type: ignore[arg-type]
 
 
-def run(curator: Curator, select: str, rounds: int, picks: int = 1) -> rap.Projected:
+def run(curator: Curator, select: str, rounds: int, picks: int = 1) -> Synthesized:
     return rap.run(curator, WORKLOAD, strategy(select, rounds, picks))
 
 
@@ -159,7 +161,7 @@ def test_noise_that_is_used_again_is_noticed() -> None:
 
 
 def test_progress_goes_from_nothing_to_the_last_round() -> None:
-    told: list[rap.Progress] = []
+    told: list[Progress] = []
     rap.run(Bookkeeper(kept_source()), WORKLOAD, strategy("marginals", 2), told.append)
     assert told[0].done == 0
     assert [one.done for one in told] == sorted(one.done for one in told)

@@ -17,7 +17,7 @@ from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
     from confide.release.synthetic.synthetic import Synthetic
-    from confide.synthesis.rap import Progress
+    from confide.synthesis.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from confide.release.verdict.plan import TrustPlan
     from confide.release.verdict.synthetic_copy import SyntheticCopy
     from confide.release.verdict.verdict import Verdict, Verdicts
-    from confide.synthesis.rap import Tell
+    from confide.synthesis.progress import Tell
     from confide.workload import Workload
 
 

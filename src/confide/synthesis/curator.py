@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
-from confide.synthesis.relaxed import RelaxedTable
+from confide.synthesis.model import Model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,14 +21,6 @@ class Picked:
 
     def __len__(self) -> int:
         return len(self.cells)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Model:
-    """What is believed so far: a table, and how many rows it stands for."""
-
-    table: RelaxedTable
-    total: float
 
 
 class Curator(Protocol):

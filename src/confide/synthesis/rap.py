@@ -5,14 +5,15 @@ Everything it learns of the data comes from a curator, one paid step at a time. 
 released. `loss` of a fit is in units of the noise, so 1 is as good as noisy counts can be explained.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 import numpy as np
 
-from confide.synthesis.curator import Curator, Model, Picked
+from confide.synthesis.curator import Curator, Picked
 from confide.synthesis.measured import Measured, total_of
+from confide.synthesis.model import Model, Synthesized
+from confide.synthesis.progress import Progress, Tell
 from confide.synthesis.projection import MOST_STEPS, TableFit, project
 from confide.synthesis.strategy import Strategy
 from confide.workload import BoundWorkload
@@ -21,31 +22,7 @@ ROUGH_STEPS: Final = 150
 """A fit that only says what to measure next is not polished."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is. `done` is the share of its rounds; `loss` of the fit at hand, if there is one."""
-
-    what: str
-    round: int
-    rounds: int
-    done: float
-    loss: float | None = None
-
-
-Tell = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Projected:
-    """What a run leaves: a relaxed table, the estimated number of rows, and the last fit's loss."""
-
-    model: Model
-    loss: float
-    measured: int
-    """How many tables or queries were measured."""
-
-
-def run(curator: Curator, workload: BoundWorkload, strategy: Strategy, tell: Tell | None = None) -> Projected:
+def run(curator: Curator, workload: BoundWorkload, strategy: Strategy, tell: Tell | None = None) -> Synthesized:
     """One run, from nothing known to a fitted table."""
     return _Run(curator, workload, strategy, tell or (lambda _: None)).go()
 
@@ -59,7 +36,7 @@ class _Run:
         self._fit: TableFit | None = None
         self._round = 0
 
-    def go(self) -> Projected:
+    def go(self) -> Synthesized:
         strategy, workload = self._strategy, self._workload
         self._say("measuring single columns")
         self._measured += self._curator.measure(workload.closure(1), strategy.ones)
@@ -73,7 +50,7 @@ class _Run:
             case _:
                 assert_never(strategy.select)
         assert self._fit is not None
-        return Projected(Model(self._fit.table, self._total()), self._fit.loss, len(self._measured))
+        return Synthesized(Model(self._fit.table, self._total()), self._fit.loss, len(self._measured))
 
     def _at_once(self, sets: Sequence[tuple[int, ...]]) -> None:
         self._round = 1

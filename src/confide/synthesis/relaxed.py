@@ -50,6 +50,36 @@ class RelaxedTable:
         cells: Weights = left.T @ (self.column(columns[-1]) / np.float32(self.rows))
         return cells.reshape(shape)
 
+    @property
+    def words(self) -> str:
+        return f"{self.rows} rows"
+
+    def draw(self, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Every row of the table stands behind as many records as any other, give or take one. The places of a column
+        are spread over the records of a row as evenly as its probabilities allow, in random order: less noise than
+        rounding each record by itself, and the same expectation.
+        """
+        shares = np.full(self.rows, count // self.rows)
+        shares[generator.permutation(self.rows)[: count % self.rows]] += 1
+        places = np.empty((count, len(self.sizes)), dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(shares)])
+        for row in range(self.rows):
+            own = slice(int(starts[row]), int(starts[row + 1]))
+            for column in range(len(self.sizes)):
+                ladder = np.cumsum(self.column(column)[row].astype(np.float64))
+                drawn = generator.permutation(int(shares[row])) + generator.random(int(shares[row]))
+                found = np.searchsorted(ladder, drawn / max(1, shares[row]) * ladder[-1], side="right")
+                places[own, column] = np.minimum(found, self.sizes[column] - 1)
+        return places[generator.permutation(count)]
+
+    def to_bytes(self) -> bytes:
+        return self.weights.astype("<f4").tobytes()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes, sizes: tuple[int, ...]) -> "RelaxedTable":
+        weights = np.frombuffer(stored, dtype="<f4").reshape(-1, sum(sizes))
+        return cls(sizes, weights.astype(np.float32))
+
 
 def cell_count(sizes: tuple[int, ...], columns: tuple[int, ...]) -> int:
     return math.prod(sizes[column] for column in columns)

@@ -7,12 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, assert_never, get_args
 
 from confide.errors import ParameterError
 from confide.privacy.amount import show, shown_value
+from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.relaxed import cell_count
+from confide.synthesis.step import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 from confide.workload import BoundWorkload
 
 Select = Literal["closure", "marginals", "queries", "all"]
@@ -62,6 +64,51 @@ class Strategy:
         """The share of the call that what one round measures gets."""
         return self.left * (1 - self.choosing) / self.rounds
 
+    @property
+    def words(self) -> str:
+        match self.select:
+            case "closure":
+                return f"rap: all one- and two-way marginals at once, {self.rows} rows"
+            case "all":
+                return f"rap: all marginals of the workload at once, {self.rows} rows"
+            case "marginals":
+                return f"rap: {self.rounds} rounds of one marginal, {self.rows} rows"
+            case "queries":
+                return f"rap: {self.rounds} rounds of {self.picks} queries, {self.rows} rows"
+        assert_never(self.select)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {"select": self.select, "rounds": self.rounds, "picks": self.picks, "rows": self.rows}
+
+    def steps(self, workload: BoundWorkload) -> tuple[SynthesisStep, ...]:
+        singles = workload.closure(1)
+        first = MeasureSets(f"every count of {_plural(len(singles), 'column')}", singles, self.ones)
+        match self.select:
+            case "closure" | "all":
+                sets = self.at_once(workload)
+                if not sets:
+                    return (first,)
+                return first, MeasureSets(f"every count of {_plural(len(sets), 'table')}", sets, self.left)
+            case "marginals":
+                candidates = self.candidates(workload)
+                turns = min(self.rounds, len(candidates))
+                if not turns:
+                    return (first,)
+                most = max(candidates, key=lambda columns: cell_count(workload.domain.sizes, columns))
+                words = f"one of {_plural(len(candidates), 'table')}"
+                choice = ChooseAmong(words, 1, len(candidates), self.choice, turns)
+                return first, choice, MeasureSets("every count of it", (most,), self.measurement, turns)
+            case "queries":
+                asked = min(self.picks, workload.size)
+                words = f"{_plural(asked, 'count')} of all"
+                choice = ChooseAmong(words, asked, workload.size, self.choice, self.rounds)
+                return first, choice, MeasureQueries("them", asked, self.measurement, self.rounds)
+        assert_never(self.select)
+
+    def room(self, workload: BoundWorkload) -> int:
+        return 4 * self.rows * sum(workload.domain.sizes)
+
     def at_once(self, workload: BoundWorkload) -> tuple[tuple[int, ...], ...]:
         """The sets of several columns that are measured without a choice."""
         if self.select not in ("closure", "all"):
@@ -74,6 +121,11 @@ class Strategy:
         sets = dict.fromkeys((*workload.closure(2), *workload.sets))
         sizes = workload.domain.sizes
         return tuple(columns for columns in sets if len(columns) > 1 and cell_count(sizes, columns) <= MOST_CELLS)
+
+
+STRATEGY_SPELLING: Final[Spelling] = {
+    Strategy: ("strategy", lambda n: (n.select, n.rounds, n.picks, n.rows, n.ones, n.choosing)),
+}
 
 
 def choose_strategy(
@@ -107,6 +159,10 @@ def choose_strategy(
     turns = rounds or (1 if chosen in ("closure", "all") else _rounds(chosen, len(pairs), cost, n, unit_rows))
     each = picks or (_picks(cost, n, unit_rows, turns, workload.size) if chosen == "queries" else 1)
     strategy = Strategy(chosen, turns, each, rows or ROWS, share, Fraction(*CHOOSING[chosen]))  # type: ignore[arg-type]
+    if workload.counts and strategy.select == "queries":
+        raise ParameterError(
+            "select = 'queries' chooses among thresholds, and the workload has single counts; use auto"
+        )
     _check_cells(strategy, workload)
     _check_noise(strategy, workload, cost, expected, unit_rows)
     return strategy
@@ -192,3 +248,7 @@ def _whole(name: str, value: int | None, most: int, why: str = "") -> None:
         raise ParameterError(
             f"{name} = {shown_value(value)} must be a whole number from 1 to {most:,}" + (f": {why}" if why else "")
         )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -78,8 +78,8 @@ def test_a_plan_foresees_the_charges_and_the_noise(
     assert amounts == [step.cost for step in foreseen]
     measured = [step.deviation for step in foreseen if step.deviation is not None]
     assert measured == pytest.approx([math.sqrt(variance) for variance in variances])
-    assert plan.rounds == options.get("rounds", 1)
-    assert plan.picks == options.get("picks", 1)
+    assert plan.settings["rounds"] == options.get("rounds", 1)
+    assert plan.settings["picks"] == options.get("picks", 1)
     assert plan.cost.epsilon == Fraction("0.7")
 
 

@@ -109,7 +109,7 @@ def test_rounding_keeps_shares(twin: Synthetic) -> None:
     assert isinstance(drawn, pl.DataFrame)
     for place, value in enumerate(["N", "E", "S", "W"]):
         share = (drawn["region"] == value).mean()
-        assert share == pytest.approx(float(twin.relaxed.column(0)[:, place].mean()), abs=0.01)
+        assert share == pytest.approx(float(twin.model.column(0)[:, place].mean()), abs=0.01)
 
 
 def test_records_are_written_and_read_back(twin: Synthetic, tmp_path: Path) -> None:

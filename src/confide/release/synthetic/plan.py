@@ -1,7 +1,7 @@
 """What a synthesis would measure, with what noise and at what cost, before anything is spent. Public facts only."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, assert_never
@@ -15,6 +15,7 @@ from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.synthetic.steps import one_count, paid_share, step_noise
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import selection_epsilon
+from confide.synthesis.step import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 
 if TYPE_CHECKING:
     from confide.release.synthetic.request import SynthesisRequest
@@ -58,8 +59,9 @@ class PlannedStep:
 class SynthesisPlan:
     """The forecast of a synthesis. Nothing was read and nothing was charged.
 
-    `rounds` is T, `picks` K, `rows` the rows of the relaxed table. `expected` is how many rows the policy says there
-    are. A fitted table is off on what was measured by about the noise, or less, where it can explain the counts.
+    `settings` are the method's own: of `rap` how it selects, `rounds` T, `picks` K, and the `rows` of its table.
+    `expected` is how many rows the policy says there are. A fitted table is off on what was measured by about the
+    noise, or less, where it can explain the counts.
     """
 
     table: str
@@ -67,10 +69,7 @@ class SynthesisPlan:
     workload: str
     queries: int
     method: str
-    select: str
-    rounds: int
-    picks: int
-    rows: int
+    settings: Mapping[str, Any]
     steps: tuple[PlannedStep, ...]
     cost: Cost
     confidence: float
@@ -96,10 +95,7 @@ class SynthesisPlan:
             "workload": self.workload,
             "queries": self.queries,
             "method": self.method,
-            "select": self.select,
-            "rounds": self.rounds,
-            "picks": self.picks,
-            "rows": self.rows,
+            **self.settings,
             "steps": [step.to_dict() for step in self.steps],
             "cost": self.cost.to_dict(),
             "confidence": self.confidence,
@@ -154,7 +150,7 @@ class SynthesisPlan:
         )
 
 
-def plan_synthesis(standing: Standing, request: "SynthesisRequest", method: str, confidence: object) -> SynthesisPlan:
+def plan_synthesis(standing: Standing, request: "SynthesisRequest", confidence: object) -> SynthesisPlan:
     level = confidence_level(confidence)
     strategy, workload = request.strategy, request.workload
     return SynthesisPlan(
@@ -162,12 +158,9 @@ def plan_synthesis(standing: Standing, request: "SynthesisRequest", method: str,
         columns=workload.domain.names,
         workload=workload.describe(),
         queries=workload.size,
-        method=method,
-        select=strategy.select,
-        rounds=strategy.rounds,
-        picks=strategy.picks,
-        rows=strategy.rows,
-        steps=tuple(_steps(request, level)),
+        method=strategy.words,
+        settings=strategy.facts,
+        steps=tuple(_step_of(request, step, level) for step in strategy.steps(workload)),
         cost=Cost.of(request.epsilon, request.cost),
         confidence=level,
         unit=request.unit,
@@ -178,47 +171,21 @@ def plan_synthesis(standing: Standing, request: "SynthesisRequest", method: str,
     )
 
 
-def _steps(request: "SynthesisRequest", level: float) -> Iterator[PlannedStep]:
-    strategy, workload = request.strategy, request.workload
-    singles = workload.closure(1)
-    yield _measured(request, f"every count of {_plural(len(singles), 'column')}", singles, strategy.ones, level)
-    match strategy.select:
-        case "closure" | "all":
-            if sets := strategy.at_once(workload):
-                words = f"every count of {_plural(len(sets), 'table')}"
-                yield _measured(request, words, sets, strategy.left, level)
-        case "marginals":
-            candidates = strategy.candidates(workload)
-            turns = min(strategy.rounds, len(candidates))
-            if turns:
-                yield _chosen(request, f"one of {_plural(len(candidates), 'table')}", 1, len(candidates), turns, level)
-                # The one with the most counts stands for the one that will be chosen.
-                most = max(candidates, key=lambda columns: cell_count(workload.domain.sizes, columns))
-                yield _measured(request, "every count of it", [most], strategy.measurement, level, turns)
-        case "queries":
-            asked = min(strategy.picks, workload.size)
-            yield _chosen(request, f"{_plural(asked, 'count')} of all", asked, workload.size, strategy.rounds, level)
-            loss = paid_share(request.cost, strategy.measurement)
-            noise = step_noise(loss, asked, one_count(request.rows))
-            yield _step(request, "them", noise, strategy.measurement, asked, level, strategy.rounds)
-        case _:
-            assert_never(strategy.select)
+def _step_of(request: "SynthesisRequest", step: SynthesisStep, level: float) -> PlannedStep:
+    match step:
+        case MeasureSets(what, sets, share, times):
+            noise = step_noise(paid_share(request.cost, share), len(sets), request.tables)
+            answers = sum(cell_count(request.workload.domain.sizes, columns) for columns in sets)
+            return _measured(request, what, noise, share, answers, level, times)
+        case MeasureQueries(what, count, share, times):
+            noise = step_noise(paid_share(request.cost, share), count, one_count(request.rows))
+            return _measured(request, what, noise, share, count, level, times)
+        case ChooseAmong():
+            return _chosen(request, step, level)
+    assert_never(step)
 
 
 def _measured(
-    request: "SynthesisRequest",
-    what: str,
-    sets: Sequence[tuple[int, ...]],
-    share: Fraction,
-    level: float,
-    times: int = 1,
-) -> PlannedStep:
-    noise = step_noise(paid_share(request.cost, share), len(sets), request.tables)
-    answers = sum(cell_count(request.workload.domain.sizes, columns) for columns in sets)
-    return _step(request, what, noise, share, answers, level, times)
-
-
-def _step(
     request: "SynthesisRequest", what: str, noise: Additive, share: Fraction, answers: int, level: float, times: int
 ) -> PlannedStep:
     every = 1 - (1 - level) / max(1, answers)  # all of them at once, by the union bound
@@ -235,12 +202,12 @@ def _step(
     )
 
 
-def _chosen(request: "SynthesisRequest", what: str, picks: int, among: int, times: int, level: float) -> PlannedStep:
+def _chosen(request: "SynthesisRequest", step: ChooseAmong, level: float) -> PlannedStep:
     """An exponential mechanism misses the largest score by more than t with probability at most m·exp(-εt / 2Δ)."""
-    epsilon = selection_epsilon(paid_share(request.cost, request.strategy.choice), picks)
-    short = 2 * request.rows * math.log(among / (1 - level)) / float(epsilon)
-    share = _amount(request, request.strategy.choice)
-    return PlannedStep("choose", f"choose {what}", times, share, 0, "exponential", None, None, float(math.ceil(short)))
+    epsilon = selection_epsilon(paid_share(request.cost, step.share), step.picks)
+    short = float(math.ceil(2 * request.rows * math.log(step.among / (1 - level)) / float(epsilon)))
+    cost = _amount(request, step.share)
+    return PlannedStep("choose", f"choose {step.what}", step.times, cost, 0, "exponential", None, None, short)
 
 
 def _amount(request: "SynthesisRequest", share: Fraction) -> float:

@@ -1,4 +1,4 @@
-"""Records drawn from a relaxed table: places rounded at random, then values of the policy's own kinds."""
+"""Records of drawn places: values of the policy's own kinds."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,33 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.policy import Date, Identifier, Table
-from confide.synthesis.relaxed import RelaxedTable
 from confide.workload import Binned, Domain
 from confide.workload.domain import Attribute
 
 if TYPE_CHECKING:
     import pyarrow
-
-
-def drawn_places(table: RelaxedTable, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """`count` records, the place of each in each column.
-
-    Every row of the table stands behind as many records as any other, give or take one. The places of a column are
-    spread over the records of a row as evenly as its probabilities allow, in random order: less noise than rounding
-    each record by itself, and the same expectation.
-    """
-    shares = np.full(table.rows, count // table.rows)
-    shares[generator.permutation(table.rows)[: count % table.rows]] += 1
-    places = np.empty((count, len(table.sizes)), dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(shares)])
-    for row in range(table.rows):
-        own = slice(int(starts[row]), int(starts[row + 1]))
-        for column in range(len(table.sizes)):
-            ladder = np.cumsum(table.column(column)[row].astype(np.float64))
-            steps = (generator.permutation(int(shares[row])) + generator.random(int(shares[row]))) / max(1, shares[row])
-            found = np.searchsorted(ladder, steps * ladder[-1], side="right")
-            places[own, column] = np.minimum(found, table.sizes[column] - 1)
-    return places[generator.permutation(count)]
 
 
 def records(table: Table, domain: Domain, places: NDArray[np.int64], generator: np.random.Generator) -> "pyarrow.Table":

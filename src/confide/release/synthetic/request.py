@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any
 
 from confide.errors import BudgetError, LedgerError, ParameterError
-from confide.host.fork import inherited
 from confide.ledger.record.standing import Standing
 from confide.policy import Table
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
-from confide.privacy.identity import Spelling, digest_of, written
+from confide.privacy.identity import digest_of, written
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.release.answer.size import require_room
@@ -24,21 +22,14 @@ from confide.release.guard import callers, settled
 from confide.release.holdings import Holdings
 from confide.release.synthetic.workload_sql import read_parts
 from confide.release.whole_table import tabulated
-from confide.synthesis.strategy import Strategy, choose_strategy
+from confide.synthesis.method import SynthesisMethod, SynthesisStrategy, method_named
 from confide.workload import BoundWorkload, Domain, Workload, domain_of
 from confide.workload.identity import WORKLOAD_SPELLING
 
 if TYPE_CHECKING:
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
-    from confide.synthesis.rap import Tell
-
-METHODS = ("rap",)
-
-SYNTHESIS_SPELLING: Final[Spelling] = {
-    **WORKLOAD_SPELLING,
-    Strategy: ("strategy", lambda n: (n.select, n.rounds, n.picks, n.rows, n.ones, n.choosing)),
-}
+    from confide.synthesis.progress import Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +55,8 @@ class SynthesisRequest:
     table: Table
     workload: BoundWorkload
     tabulation: Tabulation
-    strategy: Strategy
+    method: SynthesisMethod
+    strategy: SynthesisStrategy
     epsilon: Fraction
     cost: Currency
     tables: Sensitivity
@@ -74,8 +66,8 @@ class SynthesisRequest:
     expected: int | None
 
     def identity(self) -> str:
-        parts = (self.table.name, self.workload, self.strategy, self.epsilon)
-        return written("synthesis", *parts, spelling=SYNTHESIS_SPELLING)
+        parts = (self.table.name, self.method.name, self.workload, self.strategy, self.epsilon)
+        return written("synthesis", *parts, spelling={**WORKLOAD_SPELLING, **self.method.spelling})
 
 
 def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None" = None) -> "Synthetic":
@@ -87,13 +79,7 @@ def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None
     known = holdings.known(request.identity(), Synthetic.from_bytes)
     if known is not None:
         return replace(known, stored=True)
-    if find_spec("jax") is None:
-        raise ParameterError("synthesis needs the package jax: pip install 'confide[synthesis]'")
-    if inherited("jax"):
-        raise ParameterError(
-            "this process was forked from one that had loaded jax, whose threads are not here: start it anew (spawn), "
-            "or fork before anything is synthesized"
-        )
+    request.method.require()
     _planned(standing, request, 0.95)  # refuses what any step would, before the first is charged
     return _run(holdings, standing, request, tell)
 
@@ -107,13 +93,12 @@ def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "
 def _planned(standing: Standing, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
     from confide.release.synthetic.plan import plan_synthesis  # noqa: PLC0415  loaded when used
 
-    return plan_synthesis(standing, request, _words(request.strategy), confidence)
+    return plan_synthesis(standing, request, confidence)
 
 
 def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell: "Tell | None") -> "Synthetic":
     from confide.release.synthetic.curator import LedgerCurator  # noqa: PLC0415
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
-    from confide.synthesis import rap  # noqa: PLC0415  heavy, and loaded when used
 
     call = digest_of(request.identity())
     curator = LedgerCurator(
@@ -131,7 +116,7 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell
 
     try:
         found = settled(
-            lambda: rap.run(curator, request.workload, request.strategy, step),
+            lambda: request.method.run(curator, request.workload, request.strategy, step),
             lambda: curator.paid,
         )
     except KeyboardInterrupt as stopped:
@@ -145,11 +130,12 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell
     made = Synthetic(
         table=request.table,
         domain=request.workload.domain,
-        relaxed=found.model.table,
+        model=found.model.table,
         total=found.model.total,
         cost=Cost.of(request.epsilon, request.cost),
         workload=request.workload.describe(),
-        method=_words(request.strategy),
+        method=request.strategy.words,
+        kind=request.method.name,
         loss=found.loss,
         unit=request.unit,
         neighbours=request.neighbours,
@@ -193,8 +179,7 @@ def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget
             f"workload is a {type(options.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
             "confide.workload.from_sql([...]) or session.history()"
         )
-    if options.method not in METHODS:
-        raise ParameterError(f"method = {options.method!r} is not known; write {', '.join(METHODS)}")
+    method = method_named(options.method)
     table = private_table(policy, options.table)
     whole = domain_of(table, options.columns, options.bins)
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
@@ -203,22 +188,16 @@ def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget
     counted = tabulated(policy, holdings.engine, table, workload.domain, workload.sets)
     rows = counted.rows
     expected = expected_rows(counted.whole, policy)
-    strategy = choose_strategy(
+    strategy = method.strategy(
         workload, cost, expected, rows,
         select=options.select, rounds=options.rounds, picks=options.picks, rows=options.rows,
     )  # fmt: skip
-    if workload.counts and strategy.select == "queries":
-        raise ParameterError(
-            "select = 'queries' chooses among thresholds, and the workload has single counts; use auto"
-        )
-    places = sum(workload.domain.sizes)
-    require_room(
-        4 * strategy.rows * places, f"{strategy.rows:,} rows of {places:,} places", "use fewer rows or wider bins"
-    )
+    require_room(strategy.room(workload), f"the table of {strategy.words}", "use fewer rows or wider bins")
     return SynthesisRequest(
         table,
         workload,
         counted.tabulation,
+        method,
         strategy,
         epsilon,
         cost,
@@ -245,16 +224,3 @@ def workload_on(bound: BoundWorkload, domain: Domain) -> BoundWorkload:
     places = {place: domain.place_of(name) for place, name in enumerate(names) if name in domain.names}
     marks = tuple(type(own)(tuple(places[column] for column in own.columns), own.need) for own in bound.thresholds)
     return BoundWorkload(domain, marks, bound.counts)
-
-
-def _words(strategy: Strategy) -> str:
-    match strategy.select:
-        case "closure":
-            return f"rap: all one- and two-way marginals at once, {strategy.rows} rows"
-        case "all":
-            return f"rap: all marginals of the workload at once, {strategy.rows} rows"
-        case "marginals":
-            return f"rap: {strategy.rounds} rounds of one marginal, {strategy.rows} rows"
-        case "queries":
-            return f"rap: {strategy.rounds} rounds of {strategy.picks} queries, {strategy.rows} rows"
-    assert_never(strategy.select)

@@ -1,4 +1,4 @@
-"""Synthetic data: a relaxed table to keep, to draw records from, and to ask. It was paid for when it was made."""
+"""Synthetic data: a table to keep, to draw records from, and to ask. It was paid for when it was made."""
 
 import json
 import os
@@ -19,9 +19,10 @@ from confide.privacy.budget import Budget
 from confide.privacy.public_randomness import fresh_public_generator, public_generator
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
-from confide.release.synthetic.records import drawn_places, records
+from confide.release.synthetic.records import records
 from confide.release.synthetic.workload_sql import answer_counts, count_question, read_parts
-from confide.synthesis.relaxed import RelaxedTable
+from confide.synthesis.method import method_named
+from confide.synthesis.model import ShareTable
 from confide.workload import Binned, BoundWorkload, Domain, Workload, counting_answer, domain_of, threshold_blocks
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _MOST_RECORDS: Final = 10**9
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Made-up records of one table, as a relaxed table.
+    """Made-up records of one table, as shares of its rows in every cell; what holds them is the method's own.
 
     Nothing of it can be traced to a unit beyond what the cost allows, whatever is done with it. Its answers have no
     intervals: `session.trust` says, for a little budget, whether one of them holds.
@@ -44,7 +45,7 @@ class Synthetic:
 
     table: Table
     domain: Domain
-    relaxed: RelaxedTable
+    model: ShareTable
     total: float
     """The estimated number of rows."""
     cost: Cost
@@ -57,6 +58,8 @@ class Synthetic:
     neighbours: str
     notes: tuple[str, ...] = field(default=())
     test_noise: bool = False
+    kind: str = "rap"
+    """The name of the method, which reads its table again."""
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before the call that gave it, which cost nothing then."""
 
@@ -71,7 +74,7 @@ class Synthetic:
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_RECORDS):
             raise ParameterError(f"n = {n!r} is not a number of records; write a whole number from 1")
         generator = fresh_public_generator()
-        places = drawn_places(self.relaxed, self._expected() if n is None else n, generator)
+        places = self.model.draw(self._expected() if n is None else n, generator)
         return records(self.table, self.domain, places, generator)
 
     def to_arrow(self) -> "pyarrow.Table":
@@ -80,8 +83,8 @@ class Synthetic:
 
     @cached_property
     def _records(self) -> "pyarrow.Table":
-        generator = public_generator(zlib.crc32(self.relaxed.weights.tobytes()))
-        return records(self.table, self.domain, drawn_places(self.relaxed, self._expected(), generator), generator)
+        generator = public_generator(zlib.crc32(self.model.to_bytes()))
+        return records(self.table, self.domain, self.model.draw(self._expected(), generator), generator)
 
     def _expected(self) -> int:
         if len(self) > _MOST_RECORDS:
@@ -111,7 +114,7 @@ class Synthetic:
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def answer(self, question: "Workload | str") -> "Answers | pyarrow.Table":
-        """Counts from the relaxed table itself, without the chance of drawing records. Free.
+        """Counts from the table itself, without the chance of drawing records. Free.
 
         A workload gives `Answers`, computed as they are looked at; a COUNT query gives its table.
         """
@@ -120,13 +123,13 @@ class Synthetic:
         if not isinstance(question, Workload):
             raise ParameterError(f"give a workload or a COUNT query, not {type(question).__name__}")
         read = read_parts(question, self._policy, _NoCatalog(), self.domain)
-        return Answers(read.bound(self.domain), self.relaxed, self.total)
+        return Answers(read.bound(self.domain), self.model, self.total)
 
     def _answer_sql(self, text: str) -> "pyarrow.Table":
         import pyarrow as pa  # noqa: PLC0415
 
         question = count_question(text, self._policy, _NoCatalog(), self.domain)
-        found = answer_counts(question, self.domain, self.relaxed, self.total)
+        found = answer_counts(question, self.domain, self.model, self.total)
         return pa.table({name: pa.array(values) for name, values in found.items()})
 
     @cached_property
@@ -144,14 +147,14 @@ class Synthetic:
         return place
 
     def to_bytes(self) -> bytes:
-        """The same bytes for the same data: facts as JSON, then the weights."""
+        """The same bytes for the same data: facts as JSON, then the table."""
         binned = [attribute for attribute in self.domain.attributes if isinstance(attribute, Binned)]
         facts = {
             "policy": self._policy.to_yaml(),
             "schema": list(self.table.columns),
             "columns": list(self.domain.names),
             "bins": {own.name: str(own.width * own.column.grain) for own in binned},
-            "rows": self.relaxed.rows,
+            "kind": self.kind,
             "total": self.total,
             "cost": self.cost.to_dict(),
             "workload": self.workload,
@@ -163,8 +166,7 @@ class Synthetic:
             "test_noise": self.test_noise,
         }
         text = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
-        weights = self.relaxed.weights.astype("<f4").tobytes()
-        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + weights, 6)
+        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + self.model.to_bytes(), 6)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Synthetic":
@@ -176,19 +178,19 @@ class Synthetic:
             facts = json.loads(content[4 : 4 + length])
             known = next(iter(Policy.parse_text(facts.pop("policy")).tables.values()))
             table = Table(known.name, columns={name: known.columns[name] for name in facts.pop("schema")})
-            columns, bins, rows = facts.pop("columns"), facts.pop("bins"), facts.pop("rows")
+            columns, bins = facts.pop("columns"), facts.pop("bins")
+            facts.pop("rows", None)  # earlier versions said how many
             domain = domain_of(table, columns, bins)
-            weights = np.frombuffer(content, dtype="<f4", offset=4 + length).reshape(rows, sum(domain.sizes))
             cost, notes = Cost.from_dict(facts.pop("cost")), tuple(facts.pop("notes"))
-            relaxed = RelaxedTable(domain.sizes, weights.astype(np.float32))
-            return cls(table, domain, relaxed, cost=cost, notes=notes, **facts)
+            model = method_named(facts.get("kind", "rap")).load(content[4 + length :], domain.sizes)
+            return cls(table, domain, model, cost=cost, notes=notes, **facts)
         except ConfideError:
             raise
         except Exception as error:  # what a file says may be wrong in any way
             raise SourceError(f"the synthetic data are damaged ({type(error).__name__}); save them again") from None
 
     def __str__(self) -> str:
-        sizes = f"{len(self.domain)} columns, {sum(self.domain.sizes)} places, {self.relaxed.rows} rows"
+        sizes = f"{len(self.domain)} columns, {sum(self.domain.sizes)} places, {self.model.words}"
         lines = [
             f"synthetic {self.table.name}: about {len(self):,} records ({sizes})",
             f"fitted to {self.workload} by {self.method}",
@@ -203,7 +205,7 @@ class Answers:
     """The answers of a workload, computed as they are looked at: never all of them at once."""
 
     workload: BoundWorkload
-    relaxed: RelaxedTable
+    model: ShareTable
     total: float
 
     def __len__(self) -> int:
@@ -214,7 +216,7 @@ class Answers:
         """The counts of one threshold, an array with an axis for each of its columns."""
         marks = self.workload.thresholds[place]
         shape = [self.workload.domain.sizes[column] for column in marks.columns]
-        runs = [answers for _, answers in threshold_blocks(self.relaxed, marks)]
+        runs = [answers for _, answers in threshold_blocks(self.model, marks)]
         return np.concatenate(runs).reshape(shape).astype(np.float64) * self.total
 
     def columns(self, place: int) -> tuple[str, ...]:
@@ -224,13 +226,13 @@ class Answers:
     def counts(self) -> NDArray[np.float64]:
         """The single counts of the workload, in its order."""
         domain = self.workload.domain
-        answers = [counting_answer(self.relaxed, domain, count) for count in self.workload.counts]
+        answers = [counting_answer(self.model, domain, count) for count in self.workload.counts]
         return np.array(answers) * self.total
 
     def blocks(self) -> Iterator[tuple[int, int, NDArray[np.float32]]]:
         """All counts in runs of bounded size: the threshold, the cell where the run starts, its counts."""
         for place, marks in enumerate(self.workload.thresholds):
-            for start, answers in threshold_blocks(self.relaxed, marks):
+            for start, answers in threshold_blocks(self.model, marks):
                 yield place, start, answers * np.float32(self.total)
 
 

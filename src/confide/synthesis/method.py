@@ -1,0 +1,85 @@
+"""Methods of synthesis by name. A new one is a module that says how it goes about it, and a line in `METHODS`.
+
+A method chooses a strategy from public facts, runs it on a curator, step by paid step, and knows how its tables are
+kept. Nothing outside of it knows what its tables are made of.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, Protocol, cast
+
+from confide.errors import ParameterError
+from confide.host.fork import inherited
+from confide.privacy.amount import shown_value
+from confide.privacy.identity import Spelling
+from confide.synthesis.curator import Curator
+from confide.synthesis.model import ShareTable, Synthesized
+from confide.synthesis.progress import Tell
+from confide.synthesis.relaxed import RelaxedTable
+from confide.synthesis.step import SynthesisStep
+from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
+from confide.workload import BoundWorkload
+
+
+class SynthesisStrategy(Protocol):
+    """What a method is going to do for one workload. Equal strategies are spelled alike in an identity."""
+
+    @property
+    def words(self) -> str:
+        """In one line, as people read it."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a plan shows of it: how it selects, rounds, picks, rows."""
+
+    def steps(self, workload: BoundWorkload) -> tuple[SynthesisStep, ...]:
+        """What will be asked of the curator."""
+
+    def room(self, workload: BoundWorkload) -> int:
+        """Bytes that the table needs."""
+
+
+Run = Callable[[Curator, BoundWorkload, Any, Tell], Synthesized]
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisMethod:
+    """One method: how it plans, where it runs, how its tables are read again."""
+
+    name: str
+    strategy: Callable[..., SynthesisStrategy]
+    """From workload, cost, expected rows, rows of a unit, and what the caller sets by name."""
+    spelling: Spelling
+    module: str
+    """Has the function `run`; loaded when used, for what it needs may be heavy."""
+    load: Callable[[bytes, tuple[int, ...]], ShareTable]
+    needs: str = ""
+    """A package that is an extra."""
+
+    def run(self, curator: Curator, workload: BoundWorkload, strategy: SynthesisStrategy, tell: Tell) -> Synthesized:
+        return cast(Run, import_module(self.module).run)(curator, workload, strategy, tell)
+
+    def require(self) -> None:
+        """Refuse, in words, where what it needs is not installed, or cannot be used after a fork."""
+        if self.needs and find_spec(self.needs) is None:
+            raise ParameterError(f"synthesis needs the package {self.needs}: pip install 'confide[synthesis]'")
+        if self.needs and inherited(self.needs):
+            raise ParameterError(
+                f"this process was forked from one that had loaded {self.needs}, whose threads are not here: start it "
+                "anew (spawn), or fork before anything is synthesized"
+            )
+
+
+METHODS: Final[Mapping[str, SynthesisMethod]] = {
+    "rap": SynthesisMethod(
+        "rap", choose_strategy, STRATEGY_SPELLING, "confide.synthesis.rap", RelaxedTable.from_bytes, "jax"
+    ),
+}
+
+
+def method_named(name: object) -> SynthesisMethod:
+    if not isinstance(name, str) or name not in METHODS:
+        raise ParameterError(f"method = {shown_value(name)} is not known; write {', '.join(METHODS)}")
+    return METHODS[name]
