@@ -132,7 +132,7 @@ def run() -> list[Cell]:
     adult = read_adult()
     cells: list[Cell] = []
     with confide.testing.open(rules(adult), {"adult": adult}, seed=1) as session:
-        holdings, bind = session._holdings, session._binder("duckdb")
+        holdings, bind = session._holdings, session._reader("duckdb")
         for copy, frame in copies(adult).items():
             with session.open_copy(frame) as opened:
                 for aggregate, texts in QUERIES.items():

@@ -78,7 +78,7 @@ def main() -> None:
         ):
             for aggregate, sql in QUERIES.items():
                 request = prepare_request(
-                    session._holdings, sql, copy, "3.2%", "auto", "balanced", session._binder("duckdb")
+                    session._holdings, sql, copy, "3.2%", "auto", "balanced", session._reader("duckdb")
                 )
                 for decider in ("auto", *request.groups[0].chooser.names):
                     compare(session, copy, raw, aggregate, sql, decider)
@@ -97,7 +97,7 @@ def least(*calls: Callable[[int], object]) -> list[float]:
 
 def compare(session: Any, copy: Any, raw: Any, aggregate: str, sql: str, name: str) -> None:
     holdings = session._holdings
-    request = prepare_request(holdings, sql, copy, "3.2%", name, "balanced", session._binder("duckdb"))
+    request = prepare_request(holdings, sql, copy, "3.2%", name, "balanced", session._reader("duckdb"))
     chooser, question = request.groups[0].chooser, request.questions[0]
     decider = chooser.make(chooser.resolve(name, Fraction(1, 4))[0], Fraction(1, 4))
 

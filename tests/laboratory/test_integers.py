@@ -46,7 +46,7 @@ BOUNDS = {
     "synthesis/measured.py": (3, "doubles: released counts"),
     "synthesis/projection.py": (13, "doubles: a fit to released counts"),
     "synthesis/relaxed.py": (3, "doubles, and numbers of records up to 10^9"),
-    "synthesis/selection.py": (3, "booleans, and places"),
+    "synthesis/selection.py": (3, "numbers of queries, at most 10^11, and places"),
     "workload/counting.py": (1, "doubles"),
     "workload/future.py": (1, "doubles"),
     "workload/tables.py": (4, "rows; in doubles only where they are below 2^53"),

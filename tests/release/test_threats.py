@@ -204,7 +204,7 @@ def test_a_key_that_one_unit_holds_is_never_shown(tmp_path: Path) -> None:
 
 
 def _summary(opened: Session, sql: str) -> Summary:
-    return opened._binder("duckdb")(sql, "auto").summary
+    return opened._reader("duckdb")(sql).under("auto").summary
 
 
 def test_two_sessions_race_for_the_last_unit(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from confide.mechanism.tally import Tally
 from confide.policy import load
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
-from confide.query import bind
+from confide.release.questions import Questions
 from confide.release.session import Session
 from confide.release.verdict import subject as trust_question
 from confide.release.verdict.plan import TrustPlan
-from confide.release.verdict.subject import Wanted, asked, fetch
+from confide.release.verdict.subject import Wanted, fetch, subject_of
 from confide.release.verdict.verdict import Verdict, Verdicts
 from confide.trust.seen import Clipped, Powers, Seen, Sides, Totals, Values, WholeCell, seen_in
 from tests.release.samples import APPROXIMATE, frames, policy, row_policy, rows_frame
@@ -109,7 +110,8 @@ def _session_of(rules: dict[str, Any], data: dict[str, Any]) -> tuple[Any, Any, 
     engine = DuckDBEngine(loaded, data)
 
     def ask(sql: str) -> Any:
-        return asked(sql, lambda mechanism: bind(sql, loaded, engine, None, "duckdb", mechanism))
+        holdings = SimpleNamespace(policy=loaded, engine=engine)
+        return subject_of(Questions().bounded(holdings, sql, {}, "duckdb"))  # type: ignore[arg-type]
 
     return engine, ask, lambda summary: engine.evaluate(summary, CHARGE, b"secret")
 
@@ -229,7 +231,7 @@ def test_one_unit_moves_margins_by_what_is_paid_for(sql: str) -> None:
 def _request(session: Session, sql: str) -> Any:
     from confide.release.verdict.request import prepare_request  # noqa: PLC0415
 
-    return prepare_request(session._holdings, sql, copy_of(), 3, "optimal", "balanced", session._binder("duckdb"))
+    return prepare_request(session._holdings, sql, copy_of(), 3, "optimal", "balanced", session._reader("duckdb"))
 
 
 # --- several ----------------------------------------------------------------------------------------------------------

@@ -132,6 +132,9 @@ class StatisticPlan(Protocol):
     def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         """The same for several tallies, each with noise of its own."""
 
+    def window(self) -> Callable[[int], Domain] | None:
+        """From a number of rows, the ranks between which it looks at values (see `quantile.rank`); None if at all."""
+
 
 def inside(
     estimate: float, low: float, high: float, setting: Setting, assumes: Assumes = "always"

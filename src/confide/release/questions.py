@@ -46,21 +46,44 @@ class Questions:
             question = bind(select, policy, holdings.engine, limits, dialect, options)
         except QueryError as refusal:
             raise _advised(refusal, holdings, select, dialect, options) from None
-        return self._keep(key, question) if found is None else question
+        return self.keep(key, question) if found is None else question
 
-    def read_bounded(self, holdings: Holdings, sql: str, limits: Limits, dialect: str, options: Mechanism) -> Question:
-        """A question over the policy's own tables, whose bounds are known beforehand."""
-        key = _key(sql, dialect, limits, options)
-        question = self._remembered.get(key)
-        if question is not None:
-            return question
-        return self._keep(key, bind(sql, holdings.policy, holdings.engine, limits, dialect, options))
+    def bounded(self, holdings: Holdings, sql: str, limits: Limits, dialect: str) -> "BoundedText":
+        """A text over the policy's own tables, whose bounds are known beforehand."""
+        return BoundedText(self, holdings, sql, limits, dialect)
 
-    def _keep(self, key: tuple[str, ...], question: Question) -> Question:
+    def remembered(self, key: tuple[str, ...]) -> Question | None:
+        return self._remembered.get(key)
+
+    def keep(self, key: tuple[str, ...], question: Question) -> Question:
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()  # other threads may be at it as well
         self._remembered[key] = question
         return question
+
+
+@dataclass(slots=True, eq=False)
+class BoundedText:
+    """A text that may be looked at under several mechanisms: it is parsed once, and only if it was not read before."""
+
+    _questions: Questions
+    _holdings: Holdings
+    sql: str
+    _limits: Limits
+    _dialect: str
+    _select: Select | None = None
+
+    def under(self, mechanism: str) -> Question:
+        """The question under a mechanism: `auto` gives sums their sensitivity, `svt` the rows of a unit."""
+        key = _key(self.sql, self._dialect, self._limits, mechanism)
+        question = self._questions.remembered(key)
+        if question is not None:
+            return question
+        if self._select is None:
+            self._select = parse(self.sql, self._dialect)
+        holdings = self._holdings
+        question = bind(self._select, holdings.policy, holdings.engine, self._limits, self._dialect, mechanism)
+        return self._questions.keep(key, question)
 
 
 def sampled(policy: Policy) -> str:

@@ -10,7 +10,6 @@ from confide.errors import LedgerError, ParameterError
 from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
-from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.query.parse import DIALECT
 from confide.release.answer.answer import Answer
@@ -27,7 +26,7 @@ from confide.release.cost import BudgetState, budget_state
 from confide.release.holdings import Holdings
 from confide.release.join.plan import plan_join
 from confide.release.join.request import JoinRequest, join_request
-from confide.release.questions import Questions
+from confide.release.questions import BoundedText, Questions
 from confide.release.sql.request import SqlRequest, plan_question, sql_request
 from confide.release.views import DeclaredView, open_view
 
@@ -281,7 +280,7 @@ class Session:
         from confide.release.verdict.request import prepare_request  # noqa: PLC0415  loaded when used
 
         holdings = self._holdings
-        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))
+        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._reader(dialect, bounds))
         return plan_trust(holdings.standing(), request, epsilon, gap, error)
 
     def trust(
@@ -305,16 +304,14 @@ class Session:
         from confide.release.verdict.request import prepare_request, trust  # noqa: PLC0415  loaded when used
 
         holdings = self._holdings
-        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._binder(dialect, bounds))
+        request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._reader(dialect, bounds))
         return trust(holdings, request, epsilon)
 
-    def _binder(
+    def _reader(
         self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None
-    ) -> Callable[[str, str], Question]:
-        limits = exact_bounds(bounds)
-        return lambda text, mechanism: self._questions.read_bounded(
-            self._holdings, plain_text(text), limits, plain_text(dialect), mechanism_names(mechanism)
-        )
+    ) -> Callable[[Any], BoundedText]:
+        limits, spoken = exact_bounds(bounds), plain_text(dialect)
+        return lambda text: self._questions.bounded(self._holdings, plain_text(text), limits, spoken)
 
     def close(self) -> None:
         try:

@@ -215,7 +215,9 @@ def test_the_copy_has_a_version_of_its_own() -> None:
 
 
 def test_used_columns_are_those_of_the_tables(session: Session) -> None:
-    question = session._binder("duckdb")("SELECT region, SUM(income) FROM person WHERE age > 3 GROUP BY region", "auto")
+    question = session._reader("duckdb")("SELECT region, SUM(income) FROM person WHERE age > 3 GROUP BY region").under(
+        "auto"
+    )
     summary = replace(question.summary, bound=None, order_by=())
     assert used_columns(summary) == {"person": {"region", "income", "age"}}
 

@@ -38,8 +38,3 @@ def quantile_plan(
     """
     exact, setting = parse_quantile(q), Setting(domain, epsilon, confidence, neighbours, rows)
     return choose({name: partial(make, setting, exact, expectation) for name, make in MAKERS.items()}, mechanism)
-
-
-def window_of(plan: StatisticPlan) -> Callable[[int], Domain] | None:
-    """From a number of rows, the ranks between which the plan looks at values (see `rank`); None if at all of them."""
-    return plan.window() if isinstance(plan, Pair | Walk) else None

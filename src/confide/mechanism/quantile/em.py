@@ -77,6 +77,9 @@ class FlippedPair:
     def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
         return self.measure_each([tally], randomness)[0]
 
+    def window(self) -> None:
+        """It looks at all values."""
+
     def measure_each(self, tallies: Sequence[Tally], randomness: Randomness) -> list[StatisticEstimate]:
         return self._ends.measure_each(tallies, randomness)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from confide.engine.protocol import Keep, Window, Windows
 from confide.errors import ParameterError
-from confide.mechanism.quantile.choice import window_of
 from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
 from confide.privacy.amount import show, shown_value, whole_number
@@ -154,7 +153,7 @@ def rank_windows(question: Question, allocation: Allocation) -> Windows:
     windows: dict[int, list[Window]] = {}
     whole = set()
     for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
-        window = window_of(plan)
+        window = plan.window()
         if window is None:
             whole.add(statistic.tally)
         else:

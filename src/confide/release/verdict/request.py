@@ -23,7 +23,8 @@ from confide.release.answer.size import require_room_for_verdicts
 from confide.release.cost import Cost
 from confide.release.expected import few_rows
 from confide.release.holdings import Holdings
-from confide.release.verdict.subject import Bind, Subject, Wanted, answer_reading, asked, fetch, too_wide
+from confide.release.questions import BoundedText
+from confide.release.verdict.subject import Subject, Wanted, answer_reading, fetch, subject_of, too_wide
 from confide.release.verdict.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.verdict.verdict import Verdict, Verdicts
 from confide.trust.choice import Chooser, Chosen
@@ -41,8 +42,8 @@ from confide.trust.target import Distance, Target
 
 MOST_VERDICTS: Final = 10_000
 
-BindAs = Callable[[str, str], Any]
-"""The question of a text under a mechanism's name."""
+ReadBounded = Callable[[Any], BoundedText]
+"""Texts, as the session reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def prepare_request(
     within: object,
     mechanism: object,
     prefer: object,
-    bind: BindAs,
+    read: ReadBounded,
 ) -> VerdictRequest:
     """Everything that is told from the texts, the policy and the synthetic data: free, and wrong input ends here."""
     distance, texts = Distance.parse(within), _texts(sql)
@@ -96,7 +97,7 @@ def prepare_request(
         raise ParameterError(
             f"prefer={shown_value(prefer)} is unknown; write 'balanced', or 'cautious' to bound a wrong yes"
         )
-    questions = tuple(asked(text, _binder(bind, text)) for text in texts)
+    questions = tuple(subject_of(read(text)) for text in texts)
     if sum(_group_count(question) for question in questions) > MOST_VERDICTS:
         raise ParameterError(f"that is more than {MOST_VERDICTS:,} verdicts at once; ask with fewer keys")
     if isinstance(synthetic, SyntheticCopy):
@@ -271,10 +272,6 @@ def _texts(sql: Any) -> tuple[Any, ...]:
     if len(sql) > MOST_VERDICTS:
         raise ParameterError(f"that is more than {MOST_VERDICTS:,} queries at once; give shorter lists")
     return tuple(sql)
-
-
-def _binder(bind: BindAs, text: str) -> Bind:
-    return lambda mechanism: bind(text, mechanism)
 
 
 # --- private ----------------------------------------------------------------------------------------------------------

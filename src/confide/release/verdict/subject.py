@@ -37,11 +37,9 @@ from confide.query.tree import (
     Tallied,
 )
 from confide.query.tree import Reading as ColumnReading
+from confide.release.questions import BoundedText
 from confide.trust.facts import Facts
 from confide.trust.seen import Clipped, Powers, Reading, Seen, Sides, Totals, Values, WholeCell, seen_in
-
-Bind = Callable[[str], Question]
-"""The question under a mechanism's name: `auto` gives sums their sensitivity, `svt` gives them the rows of a unit."""
 
 Evaluate = Callable[[Summary], Exact]
 
@@ -75,9 +73,9 @@ class Subject:
         return self.subject
 
 
-def asked(sql: str, bind: Bind) -> Subject:
+def subject_of(text: BoundedText) -> Subject:
     """What a query asks, or why no decider takes it."""
-    question = bind("auto")
+    sql, question = text.sql, text.under("auto")
     value = _single_value(question)
     summary = question.summary
     if isinstance(value, Measured):
@@ -87,11 +85,11 @@ def asked(sql: str, bind: Bind) -> Subject:
             facts = Facts("count", measure.l1, single=_single(question))
             return Subject(sql, question, facts, measure.grain, cell, None, cell.where)
         number = _numeric(cell)
-        facts = _facts("sum", question, bind("svt").statistics[0], whole=measure.l1)
+        facts = _facts("sum", question, text.under("svt").statistics[0], whole=measure.l1)
         return Subject(sql, question, facts, measure.grain, cell, number, cell.where)
     if isinstance(value, Mean):
         cell = summary.cells[question.measures[value.total].terms[0][1]]
-        facts = _facts("mean", question, bind("svt").statistics[0])
+        facts = _facts("mean", question, text.under("svt").statistics[0])
         return Subject(sql, question, facts, value.grain, cell, _numeric(cell), cell.where)
     assert isinstance(value, Estimated)
     statistic = question.statistics[value.statistic]
