@@ -154,7 +154,7 @@ def calls(
     """The eight walks; the argument is a number that makes each call a new one."""
     return {
         "sql": lambda n: session.sql(BY_REGION.replace("20", str(n)), epsilon=1),
-        "plan(within=)": lambda n: session.plan(BY_REGION.replace("20", str(n)), within="5%"),
+        "plan(within=)": lambda n: session.plan(BY_REGION.replace("20", str(n + 20)), within="5%"),
         "trust": lambda n: session.trust(f"SELECT COUNT(*) FROM person WHERE age > {n}", twin, within=50, epsilon=1),
         "microdata": lambda n: session.microdata(MARGINALS, epsilon=n),
         "synthesize": lambda n: session.synthesize(confide.marginals(2), n, table="person", rows=20),
