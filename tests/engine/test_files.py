@@ -357,6 +357,17 @@ def test_a_moment_that_cannot_be_read_is_found_before_anything_is_charged(tmp_pa
     refused(policy(tmp_path, {"person": "p.parquet"}), "p.parquet holds", "a moment or time that is none")
 
 
+def test_a_private_column_that_nobody_described_is_not_looked_at(tmp_path: Path) -> None:
+    """Whatever is in it: here moments that the database's reader raises on."""
+    far = pa.array([0, 1, 253402300800000000]).cast(pa.timestamp("ms"))
+    pq.write_table(people().append_column("more", far), tmp_path / "p.parquet")
+    rules = policy(tmp_path, {"person": "p.parquet"})
+    engine = DuckDBEngine(rules)
+    found = engine.evaluate(bind(ANSWERS, rules, engine).summary, CHARGE, SECRET)
+    assert len(found.cells[0])
+    engine.close()
+
+
 def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "p.parquet")
     rules = policy(tmp_path, {"person": "p.parquet"})

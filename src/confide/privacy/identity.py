@@ -14,6 +14,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any, Final
 
+from confide.errors import ParameterError
 from confide.privacy.limits import LONGEST_REQUEST
 
 VERSION: Final = 1
@@ -40,7 +41,7 @@ def form_of(value: object, spelling: Spelling) -> Form:
         return ["ratio", value.numerator, value.denominator]
     if kind is float:
         return ["double", repr(value)]
-    raise TypeError(f"a {kind.__name__} has no spelling, so it cannot be part of a request")
+    raise ParameterError(f"a {kind.__name__} cannot be part of a request; give a value of Python's own types")
 
 
 def written(kind: str, *parts: object, spelling: Spelling | None = None) -> str:

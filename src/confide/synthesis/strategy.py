@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Final, Literal, assert_never, get_args
 
 from confide.errors import ParameterError
-from confide.privacy.amount import show, shown_value
+from confide.privacy.amount import show, shown_value, whole_number
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.relaxed import cell_count
@@ -142,9 +142,9 @@ def choose_strategy(
     """The rule, with what the caller sets taken as given. `expected` is roughly how many rows there are, if public."""
     if select != "auto" and select not in SELECTS:
         raise ParameterError(f"select = {select!r} is not known; write auto, {', '.join(SELECTS)}")
-    _whole("rounds", rounds, 10_000)
-    _whole("picks", picks, 100_000)
-    _whole("rows", rows, 1_000_000, "a relaxed table has at least one row")
+    rounds = _whole("rounds", rounds, 10_000)
+    picks = _whole("picks", picks, 100_000)
+    rows = _whole("rows", rows, 1_000_000, "a relaxed table has at least one row")
     single = select == "queries"
     if (rounds is not None or picks is not None) and select in ("closure", "all"):
         raise ParameterError(
@@ -242,12 +242,14 @@ def _check_noise(
         )
 
 
-def _whole(name: str, value: int | None, most: int, why: str = "") -> None:
+def _whole(name: str, value: object, most: int, why: str = "") -> int | None:
     """More than `most` would take longer than anybody waits, or more memory than there is."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+    number = None if value is None else whole_number(value)
+    if value is not None and (number is None or not 1 <= number <= most):
         raise ParameterError(
             f"{name} = {shown_value(value)} must be a whole number from 1 to {most:,}" + (f": {why}" if why else "")
         )
+    return number
 
 
 def _plural(count: int, noun: str) -> str:

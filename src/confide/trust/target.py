@@ -16,6 +16,7 @@ _PERCENTAGE: Final = re.compile(r"\s*([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})
 _WIDTH: Final = re.compile(r"\s*([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,2})?\s*", re.ASCII)
 _LARGEST: Final = Fraction(10) ** 30
 _SMALLEST: Final = 1 / _LARGEST
+_LONGEST_RATIO: Final = 1_000  # bits of its numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ def _exact(given: object) -> tuple[bool, Fraction | None]:
             return True, Fraction(share[1])
         return False, Fraction(given.strip()) if _WIDTH.fullmatch(given) else None
     if isinstance(given, int | Fraction):
-        return False, Fraction(given)
+        short = max(abs(given.numerator), given.denominator).bit_length() <= _LONGEST_RATIO
+        return False, Fraction(given.numerator, given.denominator) if short else None
     try:
         number = float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Final, assert_never
 
 from confide.errors import ParameterError
+from confide.privacy.amount import whole_number
 from confide.workload.domain import Domain
 
 MOST_SETS: Final = 20_000
@@ -68,6 +69,12 @@ class Counting:
         if len(self.places) != len(self.columns) or not self.columns:
             raise ParameterError("a count lists places for each of its columns, and has at least one column")
         _check_need(self.need, len(self.columns))
+        # Lists, and numbers of other libraries, as Python's own: a count is part of what tells requests apart.
+        listed = tuple(tuple(map(whole_number, own)) for own in self.places)
+        if any(place is None for own in listed for place in own):
+            raise ParameterError("the places of a count are whole numbers, in a list for each of its columns")
+        object.__setattr__(self, "places", listed)
+        object.__setattr__(self, "columns", tuple(self.columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from confide.policy import Category, Column, Identifier, KeyUnit, Policy, Table,
 from confide.privacy.amount import shown_value, whole_number
 from confide.query.spelling import nearest
 from confide.release.answer.answer import Answer, KeyColumn
-from confide.release.arguments import plain_text
+from confide.release.arguments import exact_epsilon, plain_text, pure_share
 from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_by_node, triangles_by_node
 from confide.release.graph.request import (
     EdgeTable,
@@ -167,10 +167,9 @@ class Graph:
         known: tuple[str, ...] = ("ladder", "smooth"),
     ) -> Answer:
         """A pattern that one edge changes by something that the graph decides."""
-        name = named(mechanism, known)
+        chosen = self._chosen(mechanism, known, epsilon)
 
         def counting(share: Fraction, miss: float) -> PatternCount:
-            chosen = "smooth" if mechanism == "auto" and share < SMALLEST_EPSILON else name
             measured = _smooth if chosen == "smooth" else _ladder
             if chosen == "ladder" and share < SMALLEST_EPSILON:
                 raise EpsilonTooSmall("the mechanism ladder needs an epsilon of at least 0.001; smooth takes less")
@@ -182,9 +181,18 @@ class Graph:
 
             return PatternCount(chosen, count)
 
-        return ask(
-            self._edges, Pattern(pattern, "auto" if mechanism == "auto" else name, counting), epsilon, confidence
-        )
+        return ask(self._edges, Pattern(pattern, chosen, counting), epsilon, confidence)
+
+    def _chosen(self, mechanism: str, known: tuple[str, ...], epsilon: object) -> str:
+        """The mechanism that is meant: `auto` is the first, or `smooth` where ε is too small for a ladder.
+
+        From the policy's budget, so that `auto` and what it stands for are one request.
+        """
+        name = named(mechanism, known)
+        if mechanism != "auto" or name != "ladder":
+            return name
+        _, share = pure_share(self._edges.holdings.policy.budget, exact_epsilon(epsilon))
+        return "smooth" if share / (2 if self._edges.replaced else 1) < SMALLEST_EPSILON else name
 
 
 def open_graph(

@@ -74,7 +74,6 @@ class Pattern:
 
     name: str
     mechanism: str
-    """As it was asked for; `auto` where that depends on ε."""
     counting: Callable[[Fraction, float], PatternCount]
     more: str = ""
     keys: KeyColumn | None = None

@@ -51,17 +51,18 @@ class JoinRequest:
     mechanism: str
     epsilon: Fraction
     confidence: float
-    shares: Mapping[str, Fraction]
-    bounds: Bounds
+    parts: tuple[Fraction, ...]
+    """Of ε, for each weight; they add up to 1."""
+    largest: tuple[int, ...]
+    """Of each weight, the most that one unit adds, in whole grains; 0 where the mechanism finds it."""
 
     @property
     def purpose(self) -> str:
         return sql_purpose(self.sql, self.dialect)
 
     def identity(self) -> str:
-        shares, bounds = (tuple(sorted(given.items())) for given in (self.shares, self.bounds))
-        parts = (self.question, self.mechanism, self.epsilon, self.confidence, shares, bounds)
-        return written("join", *parts, spelling=SPELLING)
+        asked = (self.question, self.mechanism, self.epsilon, self.confidence, self.parts, self.largest)
+        return written("join", *asked, spelling=SPELLING)
 
     def price(self, budget: Budget) -> "PricedJoin":
         return made_at(self.epsilon, lambda tried: _priced(self, budget, tried))
@@ -81,9 +82,11 @@ class PricedJoin:
     """Of ε, for each weight."""
     deltas: tuple[Fraction, ...]
     """Of δ, for each weight; 0 where its mechanism needs none."""
-    largest: tuple[int, ...]
-    """Of each weight, the most that one unit adds, in whole grains."""
     loss: PureDP | ZCDP
+
+    @property
+    def largest(self) -> tuple[int, ...]:
+        return self.request.largest
 
     @property
     def question(self) -> Conjunction:
@@ -138,12 +141,28 @@ def join_request(
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise ParameterError(f"{what} names {', '.join(unknown)}, but what is added up is {', '.join(names)}")
-    return JoinRequest(question, sql, dialect, name, exact_epsilon(epsilon), level, split, bounds)
+    wanted = [split.get(weight, Fraction(1)) for weight in names]
+    parts = tuple(part / sum(wanted) for part in wanted)
+    largest = _all_largest(question, name, bounds)
+    return JoinRequest(question, sql, dialect, name, exact_epsilon(epsilon), level, parts, largest)
+
+
+def _all_largest(question: Conjunction, name: str, bounds: Bounds) -> tuple[int, ...]:
+    if name not in BY_UNIT:
+        if bounds:
+            raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
+        return (0,) * len(question.weights)
+    groups = prod(key_size(key) or 1 for key in question.keys)
+    if groups * POWERS > LARGEST_SUMMARY:
+        raise QueryError(
+            f"sums by powers of two in {groups:,} groups would be more than the {LARGEST_SUMMARY:,} rows that a "
+            "summary may have; use fewer groups, or wider bins"
+        )
+    return tuple(_largest(weight, bounds.get(weight.name)) for weight in question.weights)
 
 
 def _priced(request: JoinRequest, budget: Budget, exact: Fraction) -> PricedJoin:
-    question, name, split, bounds = request.question, request.mechanism, request.shares, request.bounds
-    names = [weight.name for weight in question.weights]
+    question, name = request.question, request.mechanism
     if name == "residual" and len(question.private) > MOST_REMOVED:
         raise QueryError(
             f"the join has {len(question.private)} private tables, copies included; the mechanism residual looks at "
@@ -159,24 +178,11 @@ def _priced(request: JoinRequest, budget: Budget, exact: Fraction) -> PricedJoin
         if delta:
             share = min(share, Fraction(LARGEST_USED))
             delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
-    parts = [split.get(weight, Fraction(1)) for weight in names]
-    shares, deltas = (tuple(whole * part / sum(parts) for part in parts) for whole in (share, delta))
+    shares, deltas = (tuple(whole * part for part in request.parts) for whole in (share, delta))
     levels = needed_confidences(all_values(question), request.confidence)
-    misses = tuple(miss_rate(levels[place]) for place in range(len(names)))
-    if name in BY_UNIT:
-        groups = prod(key_size(key) or 1 for key in question.keys)
-        if groups * POWERS > LARGEST_SUMMARY:
-            raise QueryError(
-                f"sums by powers of two in {groups:,} groups would be more than the {LARGEST_SUMMARY:,} rows that a "
-                "summary may have; use fewer groups, or wider bins"
-            )
-        largest = tuple(_largest(weight, bounds.get(weight.name)) for weight in question.weights)
-    elif bounds:
-        raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
-    else:
-        largest = (0,) * len(names)
-    priced = PricedJoin(request, misses, shares, deltas, largest, loss)
-    for place in range(len(names)):
+    misses = tuple(miss_rate(levels[place]) for place in range(len(question.weights)))
+    priced = PricedJoin(request, misses, shares, deltas, loss)
+    for place in range(len(shares)):
         _ = priced.smooth(place) if name in BY_ROW else priced.cut(place)
     return priced
 

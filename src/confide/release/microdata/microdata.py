@@ -171,7 +171,8 @@ class Microdata:
     ) -> "Microdata":
         """Another table for the same measurements. Free."""
         stages = stages_of(self.measured.domain.attributes, self.marginals, priority)
-        return fitted_to(self.measured, method_of(fit, stages), stages, zeros, totals, self.confidence)
+        made = fitted_to(self.measured, method_of(fit, stages), stages, zeros, totals, self.confidence)
+        return replace(made, stored=True)
 
     # --- what to think of it ------------------------------------------------------------------------------------------
 

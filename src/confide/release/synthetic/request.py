@@ -15,7 +15,7 @@ from confide.privacy.identity import digest_of, written
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.release.answer.size import require_room
-from confide.release.arguments import exact_epsilon, private_table
+from confide.release.arguments import exact_epsilon, plain_text, private_table
 from confide.release.cost import Cost, budget_state
 from confide.release.expected import expected_rows
 from confide.release.guard import callers, settled
@@ -190,7 +190,7 @@ def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget
     expected = expected_rows(counted.whole, policy)
     strategy = method.strategy(
         workload, cost, expected, rows,
-        select=options.select, rounds=options.rounds, picks=options.picks, rows=options.rows,
+        select=plain_text(options.select), rounds=options.rounds, picks=options.picks, rows=options.rows,
     )  # fmt: skip
     require_room(strategy.room(workload), f"the table of {strategy.words}", "use fewer rows or wider bins")
     return SynthesisRequest(

@@ -20,6 +20,7 @@ from confide.query.identity import SPELLING
 from confide.query.question import ShownKey
 from confide.release.answer.answer_table import spelled
 from confide.release.answer.size import require_room_for_verdicts
+from confide.release.arguments import plain_text
 from confide.release.cost import Cost
 from confide.release.expected import few_rows
 from confide.release.holdings import Holdings
@@ -89,6 +90,7 @@ def prepare_request(
 ) -> VerdictRequest:
     """Everything that is told from the texts, the policy and the synthetic data: free, and wrong input ends here."""
     distance, texts = Distance.parse(within), _texts(sql)
+    mechanism, prefer = plain_text(mechanism), plain_text(prefer)
     if not isinstance(mechanism, str):
         raise ParameterError(
             f"mechanism={shown_value(mechanism)} is not the name of a decider; write for example 'auto'"
