@@ -35,7 +35,7 @@ FAULTS: tuple[Callable[[], BaseException], ...] = (
     MemoryError,
     lambda: RecursionError("12345"),
     lambda: AssertionError("12345"),
-    lambda: StopIteration(12345),
+    lambda: RuntimeError("generator raised StopIteration 12345"),  # a bare one only ends the `map` it is raised under
     lambda: RuntimeWarning("12345"),
     lambda: UnicodeEncodeError("utf-8", "12345", 0, 1, "12345"),
     lambda: OSError(28, "12345"),
