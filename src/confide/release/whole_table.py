@@ -47,10 +47,11 @@ class TabulatedTable:
     def sensitivity(self, grouped: bool) -> Sensitivity:
         """How much one unit can change the counts of one set of columns; of the total, if it is not grouped.
 
-        A row with a value outside of its column's places is left out, so a row that is replaced may come or go.
+        A row with a value outside of its column's places is left out, so a row that is replaced may come or go; and of
+        a key that is replaced any number of rows may, up to its bound.
         """
-        filtered = self.tabulation.where != Always(True)
-        return of_total(1, 1, filtered, Stability(self.rows, self.rows, self.neighbours, grouped=grouped))
+        varies = self.tabulation.where != Always(True) or self.tabulation.bound is not None
+        return of_total(1, 1, varies, Stability(self.rows, self.rows, self.neighbours, grouped=grouped))
 
 
 def tabulated(

@@ -14,6 +14,8 @@ Integers = NDArray[np.int64]
 _KEPT: Final = 2**20
 """Dense tables up to this size are kept for the next time."""
 _EXACT: Final = 2**53
+_LISTED: Final = 10
+"""Of sets with at most so many columns all parts are listed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +97,14 @@ def tables_of(codes: Integers, sizes: tuple[int, ...], sets: tuple[tuple[int, ..
 def maximal(sets: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
     """The sets that are contained in no other: the rest follow from them."""
     inside: set[tuple[int, ...]] = set()
-    distinct = sorted(set(sets), key=len, reverse=True)
+    wide: list[set[int]] = []
     kept = []
-    for columns in distinct:
-        if columns not in inside:
-            kept.append(columns)
+    for columns in sorted(set(sets), key=len, reverse=True):
+        if columns in inside or any(held.issuperset(columns) for held in wide):
+            continue
+        kept.append(columns)
+        if len(columns) > _LISTED:  # its parts are too many to list
+            wide.append(set(columns))
+        else:
             inside |= {part for size in range(1, len(columns)) for part in combinations(columns, size)}
     return tuple(sorted(kept))

@@ -19,6 +19,7 @@ from confide.policy import Category, Column, Date, Number, Policy, Table, Text
 from confide.privacy.amount import parse_amount
 from confide.privacy.budget import Budget
 from confide.privacy.identity import digest_of, written
+from confide.privacy.limits import MOST_KEYS
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.grouping import MOST_PLAIN, bin_key, check_groups
 from confide.query.identity import SPELLING
@@ -135,6 +136,8 @@ def bind_marginals(marginals: object, policy: Policy, catalog: Catalog, table: s
     ordered = tuple(sorted(places, key=lambda each: (len(each), [order.index(name) for name in each])))
     sets = [tuple(order.index(name) for name in each) for each in ordered]
     for own in sets:
+        if len(own) > MOST_KEYS:
+            raise ParameterError(f"a marginal of {len(own):,} columns is too wide, the most is {MOST_KEYS}")
         check_groups([counted.sizes[column] for column in own])
     whole = tabulated(policy, catalog, chosen, counted, [own for own in sets if own])
     changes = tuple(whole.sensitivity(grouped=bool(own)) for own in sets)

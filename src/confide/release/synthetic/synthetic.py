@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -182,6 +183,8 @@ class Synthetic:
             facts.pop("rows", None)  # earlier versions said how many
             domain = domain_of(table, columns, bins)
             cost, notes = Cost.from_dict(facts.pop("cost")), tuple(facts.pop("notes"))
+            if not (isfinite(facts["total"]) and facts["total"] >= 0 and isfinite(facts["loss"])):
+                raise ValueError("numbers that a synthesis does not leave")
             model = method_named(facts.get("kind", "rap")).load(content[4 + length :], domain.sizes)
             return cls(table, domain, model, cost=cost, notes=notes, **facts)
         except ConfideError:

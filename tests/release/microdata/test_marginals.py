@@ -173,6 +173,48 @@ def test_no_unit_changes_counts_by_more_than_the_noise_is_made_for(unit: str, mo
     assert tight == scales  # otherwise the claim is no looser than it must be
 
 
+@pytest.mark.parametrize("table", ["visit", "person"])
+@pytest.mark.parametrize("nulls", [True, False])
+@pytest.mark.parametrize("rows", ["public", "private"])
+def test_a_key_that_is_replaced_changes_the_total(table: str, nulls: bool, rows: str) -> None:
+    """By brute force over what two units have: their rows may be any number, though the number of keys is public."""
+    column = {"values": ["a", "b"], "nulls": nulls}
+    people = {"rows": rows, "columns": {"id": {"type": "id"}, "ward": column}}
+    visits: dict[str, Any] = {"references": {"id": "person.id"}, "at_most": {"rows": 2, "groups": 2}}
+    visits["columns"] = {"id": {"type": "id"}, "ward": column}
+    rules: dict[str, Any] = {"confide": 1, "budget": {"epsilon": 10**6}, "unit": "person.id"}
+    rules["tables"] = {"person": people, "visit": visits}
+    owned: list[tuple[str | None, ...]] = [(), ("a",), ("a", "b"), ("b", None), ("a", "a", "b")]
+    found = []
+    for own in owned:
+        frame = pl.DataFrame({"id": [1] * len(own) + [2], "ward": [*own, "a"]}, {"id": pl.Int64, "ward": pl.String})
+        wards = [own[0] if own else None, "b"]
+        data = {"person": pl.DataFrame({"id": [1, 2], "ward": wards}), "visit": frame}
+        with confide.testing.open(rules, data, seed=1) as session:
+            found.append(session.microdata([(), "ward"], epsilon=10**5, table=table).measured.marginals)
+    reached = [0, 0]
+    for one, other in product(found, repeat=2):
+        for place, (first, second) in enumerate(zip(one, other, strict=True)):
+            moved = int(abs(first.counts - second.counts).sum())
+            reached[place] = max(reached[place], moved)
+            # Two marginals share ε, evenly where their sensitivities are equal.
+            assert moved == 0 if isinstance(first.law, NoNoise) else moved <= float(first.law.scale) * 10**5
+    assert reached[0] or (table, nulls) == ("person", True), "no neighbours differ"
+
+
+def test_a_marginal_of_very_many_columns_is_refused_before_anything_is_charged() -> None:
+    names = [f"c{number}" for number in range(33)]
+    rules: dict[str, Any] = {"confide": 1, "budget": {"epsilon": 10}, "unit": "row"}
+    rules["tables"] = {"t": {"columns": {name: {"values": ["a"]} for name in names}}}
+    data = {"t": pl.DataFrame({name: ["a"] for name in names})}
+    with confide.testing.open(rules, data, seed=1) as session:
+        with pytest.raises(ParameterError, match="33 columns is too wide, the most is 32"):
+            session.microdata([tuple(names)], epsilon=1)
+        assert session.budget.spent == 0
+        made = session.microdata([tuple(names[:32]), tuple(names[:3]), names[1]], epsilon=1, fit="nnls")
+        assert [len(each.counts) for each in made.measured.marginals] == [1, 1, 1]
+
+
 @pytest.mark.audit
 def test_the_loss_of_a_whole_release_is_not_above_its_cost() -> None:
     """A lower bound of ε from 200,000 runs a side, wrong with probability 10⁻⁶ at most; a release that pays each
