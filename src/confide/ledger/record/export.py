@@ -4,8 +4,10 @@ Each line is {"entry": {...}, "hash": "..."}. The hash of a line is SHA-256 over
 32 zero bytes before the first) followed by the entry as JSON with sorted keys, no spaces, and ASCII only. Amounts are
 whole numbers, as text, in units of 1/quanta, where the first entry states quanta: [ε] for a pure budget, [ρ, δ] for an
 (ε, δ) one.
-The ledger's secret and the answers themselves are not exported; the hashes of both are. The key of a charge is made
-under the secret, so that it tells nobody what the data were; equal keys would be one request, and there are none.
+An entry of a charge says for people what it was for (`purpose`) and for programs what was asked (`request`, see
+`privacy.identity`). The ledger's secret and the answers themselves are not exported; the hashes of both are. The key of
+a charge is made under the secret, so that it tells nobody what the data were; equal keys would be one request, and
+there are none.
 """
 
 import json
