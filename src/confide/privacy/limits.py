@@ -31,6 +31,12 @@ MOST_WILDCARDS: Final = 10
 LONGEST_VIEW_NAME: Final = 60
 MOST_SEARCHED: Final = 50
 """Measured numbers for which `within=` looks for an ε: each step of a search plans all of them."""
+MOST_MARGINALS: Final = 500
+"""Of microdata."""
+MOST_VERDICTS: Final = 10_000
+"""Of one call: queries of a list, and keys of a GROUP BY."""
+MOST_PADDED: Final = 10_000
+"""Marginals to which a history is padded."""
 
 LONGEST_POLICY: Final = 4 * 2**20
 """Bytes of a file, characters of a text."""

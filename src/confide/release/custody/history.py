@@ -8,20 +8,19 @@ read from the ledger's public lines: nothing private is touched, and nothing is 
 import json
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final
 
 import numpy as np
 
 from confide.errors import ParameterError
 from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.identity import VERSION
+from confide.privacy.limits import MOST_PADDED
 from confide.privacy.public_randomness import public_generator
 from confide.query.identity import spoken_of
 from confide.release.arguments import private_table
 from confide.release.holdings import Holdings
 from confide.workload import Threshold, Workload, domain_of, padded
 
-MOST_PADDED: Final = 10_000
 _WIDEST = 4
 
 

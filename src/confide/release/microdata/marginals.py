@@ -19,7 +19,7 @@ from confide.policy import Category, Column, Date, Number, Policy, Table, Text
 from confide.privacy.amount import parse_amount
 from confide.privacy.budget import Budget
 from confide.privacy.identity import digest_of, written
-from confide.privacy.limits import MOST_KEYS
+from confide.privacy.limits import MOST_KEYS, MOST_MARGINALS
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.grouping import MOST_PLAIN, bin_key, check_groups
 from confide.query.identity import SPELLING
@@ -38,7 +38,6 @@ from confide.workload.domain import Listed
 
 Marginal = tuple[str, ...]
 
-MOST_MARGINALS: Final = 500
 FORECAST_CONFIDENCE: Final = 0.95  # at which two laws are compared: the choice must not depend on what is shown later
 WIDEST: Final = 10**13  # half-width of a count, beyond which doubles would no longer hold noisy counts exactly
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.tally import Tally
@@ -14,6 +14,7 @@ from confide.privacy.amount import parse_amount, root, shown_value
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
+from confide.privacy.limits import MOST_VERDICTS
 from confide.privacy.loss import PureDP
 from confide.query.grouping import key_size
 from confide.query.identity import SPELLING
@@ -40,8 +41,6 @@ from confide.trust.seen import (
     quantile_of,
 )
 from confide.trust.target import Distance, Target
-
-MOST_VERDICTS: Final = 10_000
 
 ReadBounded = Callable[[Any], BoundedText]
 """Texts, as the session reads them."""
