@@ -5,6 +5,7 @@ twice. A deliberate change needs another version in `confide.privacy.identity`.
 """
 
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from confide.workload.workload import Counting
 from tests.release.samples import APPROXIMATE, PURE, frames, policy, row_policy, rows_frame
 
 Call = Callable[[Session], Any]
+SEALED = re.compile('"[0-9a-f]{64}"')
 PAIRS = confide.marginals(2, ["sex", "region"])
 
 
@@ -69,13 +71,15 @@ GOLDEN: dict[str, list[str]] = {
     "truncated": ["dfb4c0fd9383ecfd"],
     "microdata": ["2943e0a867c08cd6"],
     "synthesis": ["51acc007d8c5da10", "9a33a3fc031ba0cf", "9b8a7c0ca853b6ad"],
-    "verdict": ["caf45812eba9e1ca"],
+    "verdict": ["d9284a69de822f49"],
     "triangles": ["32116891c294d215"],
 }
 
 
 def requests(session: Session) -> list[str]:
-    return [entry.body["request"] for entry in session._holdings.ledger.entries() if entry.kind == "charge"]
+    """As the ledger keeps them; synthetic data are named under its secret, which is another for each ledger."""
+    kept = [entry.body["request"] for entry in session._holdings.ledger.entries() if entry.kind == "charge"]
+    return [re.sub(SEALED, '""', text) if '1,"trust"' in text else text for text in kept]
 
 
 @pytest.mark.parametrize("name", list(PEOPLE))

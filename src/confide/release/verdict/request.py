@@ -16,6 +16,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.limits import MOST_VERDICTS
 from confide.privacy.loss import PureDP
+from confide.privacy.naming import sealed_name
 from confide.query.grouping import key_size
 from confide.query.identity import SPELLING
 from confide.query.question import ShownKey
@@ -109,7 +110,11 @@ def prepare_request(
 
 def trust(holdings: Holdings, request: VerdictRequest, epsilon: object) -> Verdict | Verdicts:
     """One bit for each group, at ε in all: queries share it, keys do not, as long as a unit is under one of them."""
-    asked = holdings.ask(VerdictsAt(request, holdings.policy, parse_amount(epsilon, "epsilon")))
+    exact = parse_amount(epsilon, "epsilon")
+    # The identity is kept and exported, and a plain hash of rows can be found by trying rows. Whose these rows are is
+    # not ours to judge, so they are named under the ledger's secret.
+    version = sealed_name(holdings.ledger.secret, "synthetic data", request.version)
+    asked = holdings.ask(VerdictsAt(request, holdings.policy, exact, version))
     verdicts = asked.result.marked(asked.stored)
     return verdicts[0] if request.single else verdicts
 
@@ -121,6 +126,8 @@ class VerdictsAt:
     request: VerdictRequest
     policy: Policy
     epsilon: Fraction
+    version: str
+    """Of the synthetic data, sealed."""
 
     @property
     def purpose(self) -> str:
@@ -132,7 +139,7 @@ class VerdictsAt:
         request = self.request
         questions = tuple(question.question for question in request.questions)
         within = (request.within.amount, request.within.relative)
-        parts = (questions, request.version, within, request.mechanism, request.prefer, self.epsilon)
+        parts = (questions, self.version, within, request.mechanism, request.prefer, self.epsilon)
         return written("trust", *parts, spelling=SPELLING)
 
     def price(self, budget: Budget) -> "PricedVerdicts":
