@@ -28,7 +28,7 @@ Open = Callable[[Pair, Any, Store, Path, int], Any]
 """From a pair, the tables of one side, how to keep them, a folder and a seed: a session."""
 
 
-NAMED = ("kind", "purpose", "analyst", "amount", "exact")
+NAMED = ("kind", "purpose", "request", "analyst", "amount", "exact")
 """What is compared of an entry of the ledger; the rest is made under its secret, or of what was released."""
 
 
@@ -142,8 +142,14 @@ def perform(session: Any, call: Callable[[Any], Any]) -> Outcome:
 
 
 def _told_of(value: Any) -> Any:
-    """A later step of a synthesis names what was chosen before, by a charged mechanism."""
-    return re.sub(r"^(synthesize, step (?!1:)\d+): .*", r"\1", value) if isinstance(value, str) else value
+    """A later step of a synthesis names what was chosen before, by a charged mechanism; and what a verdict names under
+    the ledger's secret is the state of a copy with the files beside it, which are written anew for each side.
+    """
+    if not isinstance(value, str):
+        return value
+    if value.startswith('["request",1,"trust"'):
+        return re.sub('"[0-9a-f]{64}"', '""', value)
+    return re.sub(r"^(synthesize, step (?!1:)\d+): .*", r"\1", value)
 
 
 def told(result: Any) -> dict[str, Any]:
