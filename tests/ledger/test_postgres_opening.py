@@ -9,6 +9,7 @@ import pytest
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
 from confide.ledger import Ledger, PostgresLedger, PostgresPlace, restore_postgres_anchor
+from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.process.anchor import read_mark
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
@@ -252,11 +253,16 @@ def test_a_copy_of_the_whole_database_must_be_vouched_for(world: World) -> None:
 def test_settings_of_a_role_change_nothing(world: World) -> None:
     role = world.server.create_role("odd_settings")
     world.run(f"CREATE SCHEMA people AUTHORIZATION {role}")
-    for setting in ("quote_all_identifiers = on", "default_transaction_read_only = on", "statement_timeout = 1"):
+    for setting in ("quote_all_identifiers = on", "default_transaction_read_only = on", "statement_timeout = 200"):
         world.run(f"ALTER ROLE {role} SET {setting}")
     with PostgresLedger.create(world.address(role), Budget.of(1)) as ledger:
         ledger.charge(PART, "a question", "key")
         ledger.verify()
+    connection = PostgresConnection(PostgresPlace.of(world.address(role)))
+    connection.begin(write=True)
+    assert connection.execute("SELECT pg_sleep(0.3), 1").fetchone()[1] == 1  # type: ignore[index] # the role has 0.2 s
+    connection.rollback()
+    connection.close()
 
 
 def test_a_damaged_anchor_is_made_again(world: World) -> None:
