@@ -112,14 +112,13 @@ def _walk(connection: Connection, replay: Replay, mark: Mark | None, site: Site)
     ).fetchall():
         last = rows[-1][0]
         bodies = replay.add([row[:3] for row in rows])
-        for body, (sequence, _, stated, key, answer, seal) in zip(bodies, rows, strict=True):
-            if sequence == marked and mark is not None and stated.hex() != mark.hash:
-                raise forked(mark, site)
-            if key is not None or "key" in body:
-                if body.get("key") != key or seal != storage.seal(sequence, key, answer):
-                    raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
-                if answer:
-                    answered[answer] = sequence
+        if rows[0][0] <= marked <= last and mark is not None and rows[marked - rows[0][0]][2].hex() != mark.hash:
+            raise forked(mark, site)
+        for body, (sequence, _, _, key, answer, seal) in zip(bodies, rows, strict=True):
+            if body.get("key") != key or (key is not None and seal != storage.seal(sequence, key, answer)):
+                raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
+            if answer:
+                answered[answer] = sequence
             if body["kind"] == "answer":
                 if answered.pop(sequence, None) != body["charge"]:
                     raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")

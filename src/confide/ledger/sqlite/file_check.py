@@ -2,7 +2,8 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from confide.errors import LedgerDamaged
 from confide.host.fork import undivided
@@ -26,14 +27,24 @@ def inspect(place: LedgerFiles, wait: float) -> Opened:
 def verify(place: LedgerFiles, wait: float, *, anchored: bool = True) -> Statement:
     """Walk the whole chain, add it up again, and compare with it every row and stored answer beside it."""
     mark = read_mark(place.anchor) if anchored else None
-    with _snapshot(place, wait) as connection:
+    with _snapshot(place, wait) as connection, _snapshot(place, wait) as beside, _checking(beside) as checked:
         statement = walked(connection, mark, place)
         if anchored:
             _require_anchor(mark, place)
-        (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if sound != "ok":
+        if (sound := checked()) != "ok":
             raise LedgerDamaged(f"the ledger {place.path} is damaged: {sound}")
         return statement
+
+
+@contextlib.contextmanager
+def _checking(connection: sqlite3.Connection) -> Iterator[Callable[[], str]]:
+    """SQLite's own check of its pages, which runs beside what is done inside; what is given waits for what it says."""
+    with ThreadPoolExecutor(1) as beside:
+        sound = beside.submit(lambda: connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        try:
+            yield sound.result
+        finally:
+            connection.interrupt()
 
 
 def _require_anchor(mark: Mark | None, place: LedgerFiles) -> None:
