@@ -12,7 +12,7 @@ from confide.mechanism import TestRandomness
 from confide.mechanism.tally import Buckets, Tally
 from confide.trust.choice import Chooser
 from confide.trust.clip import Clip
-from confide.trust.effectiveness import error_at, needed_epsilon, threshold, worst_error
+from confide.trust.effectiveness import error_at, needed_epsilon, worst_error
 from confide.trust.facts import CAUTION, DELTA, Facts
 from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
@@ -142,17 +142,19 @@ def test_the_error_forecast_is_that_of_the_gap_and_epsilon_is_found_for_it() -> 
     made = question.make("optimal", Fraction(1, 10))
     assert error_at(made, target, question.imagine, Fraction(10)) == pytest.approx(1 - made.chance(759))
     assert error_at(made, target, question.imagine, Fraction(-50)) == pytest.approx(made.chance(699))
-    epsilon = needed_epsilon(lambda e: question.make("optimal", e), target, question.imagine, Fraction(10), 0.01)
+    epsilon = needed_epsilon(
+        lambda e: question.make("optimal", e), question.facts, target, question.imagine, Fraction(10), 0.01
+    )
     for factor, holds in ((Fraction(1), True), (Fraction(98, 100), False)):
         again = question.make("optimal", epsilon * factor)
-        assert (worst_error(again, target, question.imagine, Fraction(10)) <= 0.01) == holds
+        assert (worst_error(again, question.facts, target, question.imagine, Fraction(10)) <= 0.01) == holds
 
 
 def test_where_no_epsilon_helps_it_says_so() -> None:
     """The published sparse vector drops what matters, however much is spent."""
     question = _sum_question(NUMBERS.total() * Fraction(1, 20))
     with pytest.raises(ParameterError, match="no ε up to"):
-        needed_epsilon(lambda e: question.make("svt", e), question.target, question.imagine, Fraction(0), 0.05)
+        needed_epsilon(lambda e: question.make("svt", e), WIDE, question.target, question.imagine, Fraction(0), 0.05)
 
 
 # --- sums -------------------------------------------------------------------------------------------------------------
@@ -327,8 +329,6 @@ def test_unknown_deciders_are_refused_with_those_there_are() -> None:
 
 
 def test_thresholds_of_means_lie_between_the_steps_of_the_grid() -> None:
-    found = threshold(
-        lambda tau: chooser("mean").make("optimal", Fraction(20), tau), FACTS["mean"], chooser("mean").imagine
-    )
+    found = chooser("mean").threshold("optimal", Fraction(20))
     assert 0 < found < 1.5
     assert found != round(found)

@@ -88,7 +88,10 @@ class Chooser:
     def choose(self, name: str, epsilon: Fraction) -> Chosen:
         """The decider of that name; for `auto` by effectiveness thresholds, which follow from public facts."""
         name, why = self.resolve(name, epsilon)
-        return Chosen(self.make(name, epsilon), self.threshold(name, epsilon), why)
+        decider = self.make(name, epsilon)
+        if isinstance(decider, Clip) and decider.never:
+            why += "; what is cut may be off by τ or more, so no yes would be safe: no, whatever the data are"
+        return Chosen(decider, self.threshold(name, epsilon), why)
 
     def resolve(self, name: str, epsilon: Fraction) -> tuple[str, str]:
         """Which decider a name means at this ε, and why."""
@@ -99,8 +102,13 @@ class Chooser:
             return "optimal", "it errs least for every quantile: one row moves its margin by half a row"
         if kind == "mean":
             return "optimal", "all of ε goes into the ends of the interval, and none into a count"
-        if kind == "sum" and (not cautious or self.facts.domain is None):
+        if kind == "sum" and not cautious:
             return "clip", self._why_clip(epsilon)
+        if cautious and kind == "sum" and self.facts.domain is None:
+            raise ParameterError(
+                "no decider bounds the wrong yes of a sum over an unbounded column whatever the data are; give the "
+                "column a range in the policy, or ask for mechanism='clip', whose bound rests on what it assumes"
+            )
         if cautious:
             return "optimal", "it errs least of those whose wrong yes is bounded whatever the data are"
         effective = self.threshold("optimal", epsilon)
@@ -109,7 +117,7 @@ class Chooser:
         return "laplace", "no decider is effective at so small a τ, and this one then errs towards no"
 
     def threshold(self, name: str, epsilon: Fraction) -> float:
-        return threshold(lambda tau: self.make(name, epsilon, tau), self.facts, self.imagine)
+        return threshold(lambda tau: self.make(name, epsilon, tau), self.facts, self.target.answer, self.imagine)
 
     def _why_clip(self, epsilon: Fraction) -> str:
         found = self.make("clip", epsilon)

@@ -64,7 +64,8 @@ class Clip:
     Neighbours: those that `Facts` describes; cut to [low, high], a unit changes the sum by `Facts.change(low, high)`.
     Loss: ε-DP, as `optimal` where τ is at least the threshold, else as `laplace`; which of the two is public.
     It does not drop rows ([Patwa2023], Algorithm 4, drops the top 5 % and so says no whatever ε is). If cautious, a
-    wrong yes is bounded as long as the private tail differs from the synthetic one by no more than that is.
+    wrong yes is bounded as long as the private tail differs from the synthetic one by no more than that is, on either
+    side; where that alone may be τ or more, no yes is safe and it is `never` said.
     """
 
     by_margin: Optimal
@@ -72,6 +73,7 @@ class Clip:
     tail: Fraction
     wide: bool
     cuts: bool
+    never: bool
     name: ClassVar[str] = "clip"
 
     @classmethod
@@ -89,7 +91,8 @@ class Clip:
         steps = row_steps(facts, chosen.at.low, chosen.at.high, epsilon)
         # Cautious: the tail may be off by its own size, so the interval is narrower by that at both ends.
         width = target.tau - chosen.reach if prefer == "cautious" else target.tau
-        moved = Target(target.answer - chosen.tail, max(width, Fraction(1, 2)))
+        never = width <= 0
+        moved = Target(target.answer - chosen.tail, target.tau if never else width)
         rows = Steps(facts.rows, epsilon) if facts.single else Steps(1, epsilon / facts.rows)
         cuts = facts.domain != (chosen.at.low, chosen.at.high)
         most = _most_outside(facts, chosen, target.tau) + effective_margin(rows) if cuts else NOTHING_BEYOND
@@ -97,7 +100,7 @@ class Clip:
         change = facts.change(chosen.at.low, chosen.at.high)
         wide = prefer == "cautious" or width >= effective_margin(steps)
         by_noise = PlugIn(moved, max(1, change), epsilon)
-        return cls(Optimal(margin, epsilon, prefer), by_noise, Fraction(chosen.reach), wide, cuts)
+        return cls(Optimal(margin, epsilon, prefer), by_noise, Fraction(chosen.reach), wide, cuts, never)
 
     @property
     def cut(self) -> Clipped:
@@ -121,18 +124,29 @@ class Clip:
     def assumes(self) -> str:
         if not self.cuts:
             return ""
-        return "private values exceed the cut by no more than twice what the synthetic ones do, all in all"
+        return (
+            "private values exceed the cut by no more than twice what the synthetic ones do, all in all, "
+            "those above it and those below it apart"
+            if self.cut.low < 0 < self.cut.high
+            else "private values exceed the cut by no more than twice what the synthetic ones do, all in all"
+        )
 
     @property
     def wrong_yes(self) -> float | None:
+        if self.never:
+            return 0.0
         if self.cuts and self.by_margin.prefer == "balanced":
             return None
         return self.by_margin.wrong_yes if self.wide else self.by_noise.wrong_yes
 
     def chance(self, seen: Seen) -> float:
+        if self.never:
+            return 0.0
         return self.by_margin.chance(seen) if self.wide else self.by_noise.chance(_total(seen))
 
     def decide(self, seen: Seen, randomness: Randomness, count: int = 1) -> Bits:
+        if self.never:
+            return np.zeros(count, dtype=bool)
         if self.wide:
             return self.by_margin.decide(seen, randomness, count)
         return self.by_noise.decide(_total(seen), randomness, count)

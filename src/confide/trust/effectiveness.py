@@ -14,7 +14,7 @@ from confide.trust.target import Target
 LARGEST_TAU: Final = 2**100
 LARGEST_EPSILON: Final = Fraction(1_000)
 SMALLEST_EPSILON: Final = Fraction(1, 10**6)
-STRIDE: Final = 16
+STRIDE: Final = 4
 PRECISION: Final = 8  # thresholds are exact up to 2⁸ steps, and to one part in 2⁸ beyond
 MEAN_UNIT: Final = Fraction(1, 2**20)
 """Means lie between the steps of their grid."""
@@ -29,16 +29,22 @@ def error_at(decider: Decider, target: Target, imagine: Imagined, gap: Fraction)
     return 1 - chance if abs(gap) < target.tau else chance
 
 
-def worst_error(decider: Decider, target: Target, imagine: Imagined, gap: Fraction) -> float:
-    """The larger of the errors at a gap to either side."""
-    return max(error_at(decider, target, imagine, side) for side in (gap, -gap))
+def sides(facts: Facts, answer: Fraction, gap: Fraction) -> list[Fraction]:
+    """The gap to either side of the synthetic answer, where a private answer can be: no count is negative."""
+    return [side for side in dict.fromkeys((gap, -gap)) if facts.possible(answer + side)]
 
 
-def threshold(make: AtTau, facts: Facts, imagine: Imagined) -> float:
+def worst_error(decider: Decider, facts: Facts, target: Target, imagine: Imagined, gap: Fraction) -> float | None:
+    """The larger of the errors at a gap to either side; None if no private answer is that far away."""
+    errors = [error_at(decider, target, imagine, side) for side in sides(facts, target.answer, gap)]
+    return max(errors, default=None)
+
+
+def threshold(make: AtTau, facts: Facts, answer: Fraction, imagine: Imagined) -> float:
     """The least τ, in steps of the grid, at which a decider is effective at DELTA ([Patwa2023], Definition 3.4).
 
-    Effective: it says yes with probability 1 - DELTA if the answers are equal, and no if they are 2τ apart. What a
-    decider is blind to is added. Infinite if there is none.
+    Effective: it says yes with probability 1 - DELTA if the answers are equal, and no if they are 2τ apart, to either
+    side on which there are such answers. What a decider is blind to is added. Infinite if there is none.
     """
     unit = MEAN_UNIT if facts.kind == "mean" else Fraction(1)
 
@@ -47,7 +53,8 @@ def threshold(make: AtTau, facts: Facts, imagine: Imagined) -> float:
         decider = make(tau)
         if 1 - decider.chance(imagine(decider.reading, Fraction(0))) > DELTA:
             return False
-        return all(decider.chance(imagine(decider.reading, side)) <= DELTA for side in (2 * tau, -2 * tau))
+        apart = sides(facts, answer, 2 * tau)
+        return all(decider.chance(imagine(decider.reading, side)) <= DELTA for side in apart)
 
     low, high = 0, 1
     while not effective(high):
@@ -60,11 +67,16 @@ def threshold(make: AtTau, facts: Facts, imagine: Imagined) -> float:
     return float(high * unit + make(high * unit).blind)
 
 
-def needed_epsilon(make: AtEpsilon, target: Target, imagine: Imagined, gap: Fraction, error: float) -> Fraction:
+def needed_epsilon(
+    make: AtEpsilon, facts: Facts, target: Target, imagine: Imagined, gap: Fraction, error: float
+) -> Fraction:
     """The least ε, to three digits, at which a decider errs at a gap with at most this probability."""
+    if not sides(facts, target.answer, gap):
+        raise ParameterError("no private answer is as far from the synthetic one as this gap; take a smaller gap")
 
     def holds(epsilon: Fraction) -> bool:
-        return worst_error(make(epsilon), target, imagine, gap) <= error
+        worst = worst_error(make(epsilon), facts, target, imagine, gap)
+        return worst is not None and worst <= error
 
     if not holds(LARGEST_EPSILON):
         raise ParameterError(

@@ -51,6 +51,17 @@ class Facts:
             raise ParameterError(f"the decider {name} needs a range in the policy{others.get(self.kind, '')}")
         return self.domain
 
+    def possible(self, answer: Fraction) -> bool:
+        """Whether some data have this answer: no count is negative, and no mean lies outside of its column's range."""
+        if self.kind == "count":
+            return answer >= 0
+        if self.domain is None:
+            return True
+        low, high = self.domain
+        if self.kind == "sum":
+            return answer == 0 or (high > 0 if answer > 0 else low < 0)
+        return low <= answer <= high
+
     def change(self, low: int, high: int) -> int:
         """By how much one unit changes a sum of values in [low, high]."""
         if self.swapped:

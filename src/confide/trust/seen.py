@@ -92,7 +92,7 @@ def imagined_whole(answer: int) -> Imagined:
 
 
 def imagined_sum(synthetic: Tally) -> Imagined:
-    """A sum whose gap lies below any cut, over buckets of the synthetic shape."""
+    """A sum whose gap lies below any cut; over buckets it is made of more or fewer rows of the synthetic shape."""
 
     known: dict[Reading, Seen] = {}
 
@@ -103,11 +103,8 @@ def imagined_sum(synthetic: Tally) -> Imagined:
                 return seen + round(gap)
             case tuple():
                 return seen[0] + round(gap), *seen[1:]
-            case Buckets(edges, counts, sums):
-                whole = int(sums[1].sum()) - int(sums[0].sum())
-                factor = max(Fraction(0), whole + gap) / whole if whole > 0 else Fraction(1)
-                grown = np.array([[int(int(part) * factor) for part in row] for row in sums], dtype=object)
-                return Buckets(edges, counts, grown)
+            case Buckets():
+                return _moved(seen, round(gap))
             case Tally():
                 return seen
             case _:
@@ -132,6 +129,23 @@ def imagined_values(synthetic: Tally, domain: Domain) -> Imagined:
         return seen_in(reading, Tally(kept.values + step, kept.counts))
 
     return imagine
+
+
+def _moved(buckets: Buckets, gap: int) -> Buckets:
+    """A gap first takes from the part of the other sign, then adds to its own; a part keeps its shape."""
+    counts, sums = buckets.counts.copy(), buckets.sums.copy()
+    own, other = (1, 0) if gap > 0 else (0, 1)
+    taken = min(abs(gap), int(sums[other].sum()))
+    for sign, change in ((other, -taken), (own, abs(gap) - taken)):
+        whole = int(sums[sign].sum())
+        if change and whole:
+            # Sums up to an edge are rounded, and not sums by bucket: so all of them add up to the whole.
+            upto = [int(part) * (whole + change) // whole for part in np.cumsum(sums[sign])]
+            sums[sign] = np.diff(np.array([0, *upto], dtype=object))
+            counts[sign] = [round(Fraction(int(part) * (whole + change), whole)) for part in counts[sign]]
+        elif change:  # of no shape: small values
+            sums[sign, 0], counts[sign, 0] = change, counts[sign, 0] + change
+    return Buckets(buckets.edges, counts, sums)
 
 
 def _sides(tally: Tally, below: int, above: int) -> tuple[int, int, int]:

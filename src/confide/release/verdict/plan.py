@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from math import inf
+from math import inf, isnan, nan
 from typing import Any, Final
 
 from confide.errors import ParameterError
@@ -52,13 +52,18 @@ class TrustPlan:
     questions: int
 
     def error(self, gap: float, mechanism: str | None = None) -> float:
-        """The probability of a wrong verdict if the private answer is the synthetic one plus `gap`."""
-        decider = self.group.chooser.make(mechanism or self.mechanism, Fraction(self.epsilon))
-        return error_at(decider, self._target, self.group.chooser.imagine, self._steps(gap))
+        """The probability of a wrong verdict if the private answer is the synthetic one plus `gap`.
+
+        NaN where no data have such an answer: counts are not negative, and means lie in the range of their column.
+        """
+        return self.errors([gap], mechanism)[0]
 
     def errors(self, gaps: Sequence[float], mechanism: str | None = None) -> list[float]:
         decider = self.group.chooser.make(mechanism or self.mechanism, Fraction(self.epsilon))
-        return [error_at(decider, self._target, self.group.chooser.imagine, self._steps(gap)) for gap in gaps]
+        return [
+            error_at(decider, self._target, self.group.chooser.imagine, steps) if self._possible(steps) else nan
+            for steps in map(self._steps, gaps)
+        ]
 
     def needed_epsilon(self, gap: float, error: float = 0.05) -> float:
         """What the whole call must cost for an error of at most this at that gap, to either side."""
@@ -74,6 +79,7 @@ class TrustPlan:
             {"private answer": self.synthetic_answer + gap, "error": error, "decider": name}
             for name in dict.fromkeys((self.mechanism, *also))
             for gap, error in zip(gaps, self.errors(gaps, name), strict=True)
+            if not isnan(error)
         ]
         lines = alt.Chart(alt.InlineData(values=rows)).mark_line().encode(
             x=alt.X("private answer:Q", scale=alt.Scale(zero=False)),
@@ -125,13 +131,17 @@ class TrustPlan:
 
     def _shown(self) -> list[tuple[float, float]]:
         decider = self.group.chooser.make(self.mechanism, Fraction(self.epsilon))
-        gaps = [share * self._target.tau for share in _SHOWN]
-        found = [worst_error(decider, self._target, self.group.chooser.imagine, gap) for gap in gaps]
-        return [(worth(gap, self.grain), error) for gap, error in zip(gaps, found, strict=True)]
+        chooser, target = self.group.chooser, self._target
+        gaps = [share * target.tau for share in _SHOWN]
+        found = [worst_error(decider, chooser.facts, target, chooser.imagine, gap) for gap in gaps]
+        return [(worth(gap, self.grain), error) for gap, error in zip(gaps, found, strict=True) if error is not None]
 
     @property
     def _target(self) -> Target:
         return self.group.target
+
+    def _possible(self, gap: Fraction) -> bool:
+        return self.group.chooser.facts.possible(self._target.answer + gap)
 
     def _steps(self, gap: float) -> Fraction:
         return Fraction(gap) / self.grain
@@ -164,6 +174,7 @@ def needed(group: VerdictGroup, mechanism: str, gap: Fraction, error: float) -> 
     chooser = group.chooser
     return needed_epsilon(
         lambda epsilon: chooser.make(chooser.resolve(mechanism, epsilon)[0], epsilon),
+        chooser.facts,
         group.target,
         chooser.imagine,
         gap,

@@ -86,7 +86,10 @@ class Verdict:
 
     def _effect(self) -> str:
         if self.threshold == inf:
-            return f"{self.mechanism} is effective at no distance at this ε: take it for little more than a coin"
+            return (
+                f"{self.mechanism} is effective at no distance at this ε: at each it is wrong in more than 1 of 20 "
+                "cases where the answers are equal, or where they are twice as far apart"
+            )
         beginning = f"effective from ±{number(self.threshold)} on"
         if self.effective:
             return f"{beginning}: such a verdict is wrong in 1 of 20 cases at most, unless the gap is near its limit"
