@@ -72,6 +72,7 @@ def test_one_marginal_is_answered_as_measured() -> None:
     )
     low = error(problem, Subtotal(Marginal(("a",)), np.array([True, False, False, False])))
     assert low.interval.low == 0.0  # counts are not negative
+    assert low.interval.high > 0.0  # and no measurement below zero makes them certain
 
 
 def test_what_was_not_measured_is_refused(table_problem: FitProblem) -> None:

@@ -19,6 +19,7 @@ from confide.fit.conjugate import conjugate_gradients
 from confide.fit.group import Group, Marginal, SparseGroup, Subtotal
 from confide.fit.problem import FitProblem
 from confide.fit.tail import half_width
+from confide.mechanism.interval.bounded import bounded_ends
 from confide.mechanism.interval.interval import Interval
 from confide.mechanism.noise.law import Confidence
 
@@ -51,7 +52,7 @@ class Combination:
 def error(problem: FitProblem, query: Group, confidence: Confidence = 0.95) -> LinearEstimate:
     """The estimate of one query; refuses a query that the measurements do not determine.
 
-    Only counts are asked for, so where the query has no negative weight the interval is cut at zero.
+    Only counts are asked for: where the query has no negative weight, the interval is that of a number of at least 0.
     """
     if query.count(problem.domain) != 1:
         raise ParameterError(
@@ -63,7 +64,7 @@ def error(problem: FitProblem, query: Group, confidence: Confidence = 0.95) -> L
     width = half_width(terms, confidence)
     low, high = value - width, value + width
     if not (query.spread(problem.domain, np.ones(1)) < 0).any():
-        low, high = max(low, 0.0), max(high, 0.0)
+        low, high = (float(ends[0]) for ends in bounded_ends(np.array([value]), width, width, 0.0)[1:])
     return LinearEstimate(value, variance(problem, query), Interval(low, high, float(confidence), "always"))
 
 

@@ -139,13 +139,23 @@ class StatisticPlan(Protocol):
 def inside(
     estimate: float, low: float, high: float, setting: Setting, assumes: Assumes = "always"
 ) -> StatisticEstimate:
-    """The estimate and its interval, cut to the domain; the estimate is moved into the interval."""
+    """The estimate and its interval, within the domain; the estimate is moved into the interval."""
     if setting.domain is not None:
-        least, most = setting.domain
-        low, high = min(max(low, least), most), min(max(high, least), most)
+        estimate, low, high = possible(estimate, low, high, *setting.domain)
     estimate = min(max(estimate, low), high)
     whole = (low, high) == (setting.domain or (-math.inf, math.inf))
     return StatisticEstimate(estimate, Interval(low, high, setting.confidence, assumes), whole)
+
+
+def possible(estimate: float, low: float, high: float, least: float, most: float) -> tuple[float, float, float]:
+    """An estimate and the ends of its interval between `least` and `most`, where what is estimated lies.
+
+    An estimate beyond an end moves to it, and the interval with it where that makes it wider. So nothing is lost but
+    what is impossible, and something is left: cutting alone would leave a point, which looks certain.
+    """
+    nearest = min(max(estimate, least), most)
+    low, high = min(low, low + nearest - estimate), max(high, high + nearest - estimate)
+    return nearest, min(max(low, least), most), min(max(high, least), most)
 
 
 Plan = TypeVar("Plan", bound=StatisticPlan)

@@ -159,7 +159,7 @@ class Aggregates:
             values = subject.span.high - subject.span.low + 1
         sensitivity = of_distinct(values, per_unit, self.stability)
         cell = self._cell(Cell("distinct", subject, where))
-        return Measured(self._measure("distinct values", ((1, cell),), Fraction(1), sensitivity, 0))
+        return Measured(self._measure("distinct values", ((1, cell),), Fraction(1), sensitivity, 0, ceiling=values))
 
     def _sum(self, subject: RowNumber, where: Predicate) -> Value:
         _summable(subject)
@@ -197,7 +197,9 @@ class Aggregates:
         sensitivity = of_total(low, high, optional, self.stability)
         # A forecast needs some value: the middle of what a total can hold, an eighth of the range off a centre.
         typical = Fraction(high - low, 8) if centre or low < 0 < high else Fraction(low + high, 2)
-        return self._measure(label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None, typical)
+        return self._measure(
+            label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None, typical, 0 if high <= 0 else None
+        )
 
     def _cell(self, cell: Cell) -> int:
         return self._cells.setdefault(cell, len(self._cells))
@@ -210,8 +212,9 @@ class Aggregates:
         sensitivity: Sensitivity,
         floor: int | None,
         typical: Fraction = Fraction(1),
+        ceiling: int | None = None,
     ) -> int:
-        measure = Measure(label, terms, grain, sensitivity.l1, sensitivity.l2_squared, floor, typical)
+        measure = Measure(label, terms, grain, sensitivity.l1, sensitivity.l2_squared, floor, typical, ceiling)
         return self._measures.setdefault(measure, len(self._measures))
 
     def threshold(self) -> Measure:

@@ -102,7 +102,7 @@ LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     tree.DeclaredKey: (),
     tree.Summary: ("order_by",),  # the policy's columns
     Tabulation: ("order_by",),
-    asked.Measure: ("typical",),  # for forecasts
+    asked.Measure: ("typical", "ceiling"),  # for forecasts; told by what is counted
 }
 """Fields that are not spelled, and why that is safe."""
 

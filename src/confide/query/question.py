@@ -15,7 +15,8 @@ class Measure:
     """An integer to be noised in every group: Σ coefficient × cell, worth `grain` each.
 
     `l1` and `l2_squared` are its sensitivity over all groups together, under the policy's unit and neighbours.
-    `floor` is the least it can be, if that is known; `typical` what a row might add to it, for forecasts only.
+    `floor` is the least it can be, if that is known, and `ceiling` the most; `typical` what a row might add to it, for
+    forecasts only.
     """
 
     label: str
@@ -25,6 +26,7 @@ class Measure:
     l2_squared: int
     floor: int | None
     typical: Fraction
+    ceiling: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,31 +28,6 @@ def test_shapes_must_agree():
         _intervals([1, 2], [3])
 
 
-def test_clip_intersects_and_collapses_to_the_nearest_end():
-    clipped = _intervals([-5, 3, 12, -9], [4, 15, 20, -2]).clip(0, 10)
-    assert clipped.low.tolist() == [0, 3, 10, 0]
-    assert clipped.high.tolist() == [4, 10, 10, 0]
-    assert clipped.low.dtype == np.int64
-
-
-def test_clip_on_one_side_keeps_integers():
-    clipped = _intervals([-5], [4]).clip(0, math.inf)
-    assert (clipped.low.tolist(), clipped.high.tolist()) == ([0], [4])
-    assert clipped.low.dtype == np.int64
-
-
-def test_clip_beyond_64_bits():
-    clipped = _intervals([-5], [4]).clip(-(2**80), 2**80)
-    assert (clipped.low.tolist(), clipped.high.tolist()) == ([-5], [4])
-    wide = _intervals([-(2**90)], [2**90], dtype=object).clip(0, 2**80)
-    assert (wide.low.tolist(), wide.high.tolist()) == ([0], [2**80])
-
-
-def test_clip_needs_something_possible():
-    with pytest.raises(ValueError, match="possible"):
-        _intervals([0], [1]).clip(2, 1)
-
-
 def test_scaled_integers_are_the_doubles_nearest_to_multiples_of_the_grain():
     scaled = _intervals([123456, -7], [123457, 29]).scaled(Fraction(1, 100))
     assert scaled.low.tolist() == [1234.56, -0.07]

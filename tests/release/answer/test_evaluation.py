@@ -89,6 +89,37 @@ def test_impossible_values_are_cut_off() -> None:
     assert coverage(result, 0) >= 0.94
 
 
+def test_impossible_values_leave_no_point() -> None:
+    """Counts, sums of counts, shares, means and spreads whose noise takes them beyond what is possible."""
+    laws: list[Law] = [LAPLACE, NORMAL, DiscreteLaplace(Fraction(60))]
+    low = evaluator([0, 0, 0], laws, floors=[0, 0, 0])
+    for value in (A, B, Arithmetic("+", A, B), Arithmetic("*", FixedNumber(Fraction(-1, 2)), A)):
+        result = low.estimate(value, 0.95)
+        assert np.all(result.low < result.high)
+        assert coverage(result, 0) >= 0.93
+    groups = evaluator([400, -4000, 40_000], laws, floors=[0, None, 0])
+    mean = groups.estimate(Mean(total=1, count=0, centre=50, low=40, high=60, grain=Fraction(1)), 0.9)
+    assert np.all(mean.low < mean.high), "every value is at the least"
+    assert coverage(mean, 40) >= 0.88
+    alike = evaluator([400, 0, 0], laws, floors=[0, None, 0])
+    for root in (False, True):
+        spread = Spread(squares=2, total=1, count=0, radius=10, grain=Fraction(1), sample=True, root=root)
+        result = alike.estimate(spread, 0.9)
+        assert np.all(result.low < result.high), "every value is the same"
+        assert coverage(result, 0) >= 0.88
+
+
+def test_a_number_has_no_interval_beyond_its_ceiling() -> None:
+    measures = [Measure("distinct", ((1, 0),), Fraction(1), 1, 1, 0, Fraction(1), ceiling=6)]
+    for truth in (0, 3, 6):
+        noised = Measurement(np.full(RUNS, truth) + draw(LAPLACE, (RUNS,), TestRandomness(truth)), LAPLACE)
+        for value, sign in ((A, 1), (Arithmetic("-", FixedNumber(Fraction(0)), A), -1)):
+            result = Evaluator(measures, [noised]).estimate(value, 0.9)
+            assert np.all((sign * result.low >= min(0, 6 * sign)) & (np.abs(result.high) <= 6))
+            assert np.all(result.low < result.high)
+            assert coverage(result, sign * truth) >= 0.88
+
+
 def test_a_division_that_may_be_by_zero_is_unbounded() -> None:
     numbers = evaluator([500, 0, 3], [LAPLACE, NORMAL, NoNoise()])
     result = numbers.estimate(Arithmetic("/", A, Arithmetic("*", B, C)), 0.95)

@@ -56,12 +56,6 @@ class Intervals:
     def contains(self, values: Ends) -> NDArray[np.bool_]:
         return np.asarray((self.low <= values) & (values <= self.high), dtype=bool)
 
-    def clip(self, low: float, high: float) -> "Intervals":
-        """Without what is impossible. An interval altogether outside collapses to the nearest possible end."""
-        if low > high:
-            raise ValueError("nothing is possible: low is above high")
-        return Intervals(_clipped(self.low, low, high), _clipped(self.high, low, high), self.confidence, self.assumes)
-
     def scaled(self, unit: Fraction, offset: Fraction = Fraction(0)) -> "Intervals":
         """unit·x + offset as doubles: nearest to the exact value for integer ends, outward for ends in doubles."""
         if unit <= 0:
@@ -80,16 +74,6 @@ def nearest_double(exact: Fraction | int) -> float:
         return float(exact)
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
-
-
-def _clipped(ends: Ends, low: float, high: float) -> Ends:
-    if ends.dtype == np.int64 and any(
-        bound not in (-math.inf, math.inf) and abs(bound) >= 2**63 for bound in (low, high)
-    ):
-        ends = ends.astype(object)
-    if low != -math.inf:
-        ends = np.maximum(ends, low)
-    return ends if high == math.inf else np.minimum(ends, high)
 
 
 def _affine(ends: Ends, unit: Fraction, offset: Fraction, outward: float) -> Ends:

@@ -75,7 +75,9 @@ def variance_intervals(
         apart = np.maximum(largest_mean**2 - low, high - smallest_mean**2)
         coefficients = (largest_mean / float(radius), apart / widest)
         width = _widths(coefficients, (2 * radius, factor * radius**2), laws, 1 - miss * (1 - MEAN_SHARE))
-        lowest, highest = (least - width) / (n - freedom), (most + width) / (n - freedom)
+        # Noise may take both beyond what is possible; as much is possible then as if they were at its end.
+        below, above = np.minimum(least, high * (n - freedom)), np.maximum(most, low * (n - freedom))
+        lowest, highest = (below - width) / (n - freedom), (above + width) / (n - freedom)
         low = np.clip(lowest - np.abs(lowest) * ROUNDING, low, high)
         high = np.clip(highest + np.abs(highest) * ROUNDING, low, high)
     return Intervals(np.where(whole, 0.0, low), np.where(whole, widest, high), float(confidence), "always")

@@ -6,6 +6,11 @@ q(m) bounds |X - mY| ([Fieller1954], with the exact laws in place of the normal 
 that set within the range that is possible. If B could be zero, the ratio need not exist, and the whole range is
 reported; so the interval also holds for an empty group, with the same confidence.
 
+Noise may take the ratio beyond what is possible, and then nothing of the set may be left. So A + X is first moved to
+the nearest multiple of B + Y that is possible: to M(B + Y) if it is above that, where M is the largest ratio. At the
+true ratio m <= M, with B + Y > 0, this makes |A + X - m(B + Y)| no larger, so m stays in the set if it was in it; and M
+itself is always in it, as are all m with (M - m)(B + Y) <= q(m). The same holds below the smallest ratio.
+
 q is tabulated in steps, which rests on a lemma. If X is symmetric and unimodal on the integers and |c| <= |d|, then
 P(|X - c| <= t + ½) >= P(|X - d| <= t). Proof, for 0 <= c <= d: the integers within t of d form a block whose centre b
 satisfies 2b >= floor(2d). Move it down by r = d - c rounded to an integer: it then lies within t + ½ of c; and 0 <= r
@@ -72,6 +77,7 @@ def ratio_intervals(
         whole = bottom <= float(denominator_law.half_width(confidence))
     bottom = np.where(whole, 1.0, bottom)
     low, high = float(low), float(high)
+    top = np.clip(top, low * bottom, high * bottom)
     limit = max(abs(low), abs(high))
     reach = _apart(numerator_law, denominator_law, miss, limit).largest(_up(np.abs(top[~whole])), bottom[~whole])
     steps = _steps(numerator_law, denominator_law, limit, float(reach.max(initial=0.0)))

@@ -21,6 +21,7 @@ from confide.mechanism.statistic import (
     Setting,
     StatisticEstimate,
     StatisticForecast,
+    possible,
 )
 from confide.mechanism.tally import Domain, Tally
 from confide.privacy.conversion import rho_of_pure
@@ -185,9 +186,8 @@ class Summed:
     def _total(self, span: SumSpan, rows: int | None) -> StatisticEstimate:
         """The ends cut to what is possible: no less than n times the lowest value if n is public, or not negative."""
         shift = span.centre * (rows or 0)
-        ends = [part + shift for part in (span.low, span.estimate, span.high)]
-        least, most = self._possible(rows)
-        low, estimate, high = (int(min(max(end, least), most)) for end in ends)
+        ends = span.estimate + shift, span.low + shift, span.high + shift
+        estimate, low, high = (int(part) for part in possible(*ends, *self._possible(rows)))
         return StatisticEstimate(estimate, Interval(low, high, self.setting.confidence, self.assumes))
 
     def _possible(self, rows: int | None) -> tuple[float, float]:
@@ -232,7 +232,7 @@ class Summed:
 
     def _inside(self, low: float, estimate: float, high: float) -> StatisticEstimate:
         least, most = self.setting.domain or (-math.inf, math.inf)
-        low, high = min(max(low, least), most), min(max(high, least), most)
+        estimate, low, high = possible(estimate, low, high, least, most)
         interval = Interval(float(low), float(high), self.setting.confidence, self.assumes)
         return StatisticEstimate(float(min(max(estimate, low), high)), interval, (low, high) == (least, most))
 

@@ -8,6 +8,7 @@ Noise has no bound, and all of this runs after a charge; so every step is total.
 that none has, an end that passes the doubles is infinite, an estimate stays finite, and nothing raises.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism import Assumes, Intervals, Measurement
+from confide.mechanism.interval.bounded import bounded_ends
 from confide.mechanism.interval.interval import nearest_double
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.interval.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
+from confide.mechanism.noise.law import Confidence
 from confide.query.question import (
     Arithmetic,
     Between,
@@ -76,12 +79,12 @@ class Evaluator:
     def __post_init__(self) -> None:
         object.__setattr__(self, "measurements", [_held(part) for part in self.measurements])
 
-    def estimate(self, value: Value, confidence: float) -> Estimate:
+    def estimate(self, value: Value, confidence: Confidence) -> Estimate:
         """One column, with intervals that hold with the confidence. Total: it never raises, whatever was measured."""
         with np.errstate(all="ignore"):
             return self._estimate(value, confidence)
 
-    def _estimate(self, value: Value, confidence: float) -> Estimate:
+    def _estimate(self, value: Value, confidence: Confidence) -> Estimate:
         linear = self._linear(value)
         if linear is not None:
             return self._combination(*linear, confidence)
@@ -105,7 +108,7 @@ class Evaluator:
 
     # --- linear combinations ------------------------------------------------------------------------------------------
 
-    def half_width(self, value: Value, confidence: float) -> Fraction | None:
+    def half_width(self, value: Value, confidence: Confidence) -> Fraction | None:
         """Of a linear combination of measures, whose laws alone say it; None for anything else.
 
         The interval of an estimate may be cut where nothing can lie, and its ends are doubles: beside a large estimate
@@ -137,7 +140,7 @@ class Evaluator:
                 return None
         assert_never(value)
 
-    def _combination(self, coefficients: dict[int, Fraction], constant: Fraction, confidence: float) -> Estimate:
+    def _combination(self, coefficients: dict[int, Fraction], constant: Fraction, confidence: Confidence) -> Estimate:
         terms = [(self.measurements[m], c, self.measures[m]) for m, c in coefficients.items() if c]
         if len(terms) == 1 and constant == 0:
             return self._single(*terms[0], confidence)
@@ -149,41 +152,56 @@ class Evaluator:
         total: Array = np.zeros(groups, dtype=object)
         for (measurement, _, _), factor in zip(terms, whole, strict=True):
             total = total + measurement.values.astype(object) * factor
-        floor = self._floor(coefficients, constant)
+        low, high = self._bounds(coefficients, constant)
         if scale == 1 and constant.denominator == 1 and half.denominator == 1:
-            return _whole(total + int(constant), int(half), floor)
-        values, low, high = (
-            np.array([nearest_double((index + moved) * scale + constant) for index in total])
-            for moved in (0, -half, half)
-        )
-        least = -inf if floor is None else nearest_double(floor)
-        return _inside(values, np.maximum(low, least), np.maximum(high, least))
+            moved = total + int(constant)
+            one = self._one_sided(terms, whole, confidence, half) if _near(moved, half, low, high) else half
+            ends = bounded_ends(moved, int(half), math.ceil(one), _lowered(low), _raised(high))
+            return _whole(*ends)
+        exact = np.array([Fraction(index) * scale + constant for index in total], dtype=object)
+        one = self._one_sided(terms, whole, confidence, half) if _near(exact, half * scale, low, high) else half
+        parts = bounded_ends(exact, half * scale, one * scale, low, high)
+        values, least, most = (np.array([nearest_double(number) for number in part]) for part in parts)
+        return _inside(values, least, most)
 
-    def _single(self, measurement: Measurement, coefficient: Fraction, measure: Measure, confidence: float) -> Estimate:
-        intervals = measurement.intervals(confidence)
-        values = measurement.values
-        if measure.floor is not None:
-            # What is impossible is cut off; an estimate below it moves to the nearest possible value.
-            intervals = intervals.clip(measure.floor, inf)
-            values = np.maximum(values, measure.floor)
+    def _one_sided(
+        self, terms: Sequence[Any], factors: Sequence[int], confidence: Confidence, half: Fraction
+    ) -> Fraction:
+        """What a sum of symmetric noises exceeds on one side as rarely as it is further than `half` from zero."""
+        twice = 2 * Fraction(confidence) - 1
+        if twice <= 0:
+            return half
+        laws = [(factor, part.law) for (part, _, _), factor in zip(terms, factors, strict=True)]
+        return min(half, combined_half_width(laws, twice))
+
+    def _single(
+        self, measurement: Measurement, coefficient: Fraction, measure: Measure, confidence: Confidence
+    ) -> Estimate:
+        law = measurement.law
+        half, one = law.half_width(confidence), law.upper(confidence)
+        values, low, high = bounded_ends(measurement.values, half, one, measure.floor, measure.ceiling)
         if coefficient == 1:
-            return Estimate(values, intervals.low, intervals.high, whole=True)
-        middle = Intervals(values, values, confidence).scaled(abs(coefficient)).low
-        scaled = intervals.scaled(abs(coefficient))
+            return Estimate(values, low, high, whole=True)
+        middle = Intervals(values, values, 0.0).scaled(abs(coefficient)).low
+        scaled = Intervals(low, high, 0.0).scaled(abs(coefficient))
         if coefficient < 0:
             return _inside(-middle, -scaled.high, -scaled.low)
         return _inside(middle, scaled.low, scaled.high)
 
-    def _floor(self, coefficients: dict[int, Fraction], constant: Fraction) -> Fraction | None:
-        """The least that a combination can be, if that is known."""
-        floors = [self.measures[m].floor for m, c in coefficients.items()]
-        if any(floor is None for floor in floors) or any(c < 0 for c in coefficients.values()):
-            return None
-        return sum((c * (self.measures[m].floor or 0) for m, c in coefficients.items()), constant)
+    def _bounds(self, coefficients: dict[int, Fraction], constant: Fraction) -> tuple[Fraction | None, Fraction | None]:
+        """Between which a combination lies, as far as that is known."""
+        low: Fraction | None = constant
+        high: Fraction | None = constant
+        for place, coefficient in coefficients.items():
+            ends = self.measures[place].floor, self.measures[place].ceiling
+            least, most = ends if coefficient >= 0 else ends[::-1]
+            low = None if low is None or least is None else low + coefficient * least
+            high = None if high is None or most is None else high + coefficient * most
+        return low, high
 
     # --- means, spreads, ratios ---------------------------------------------------------------------------------------
 
-    def _mean(self, value: Mean, confidence: float) -> Estimate:
+    def _mean(self, value: Mean, confidence: Confidence) -> Estimate:
         total, count = self.measurements[value.total], self.measurements[value.count]
         low, high = value.low - value.centre, value.high - value.centre
         intervals = ratio_intervals(
@@ -206,7 +224,7 @@ class Evaluator:
         whole = _inside(middle, np.where(empty, ends[0], least), np.where(empty, ends[1], most))
         return replace(whole, empty=empty)
 
-    def _spread(self, value: Spread, confidence: float) -> Estimate:
+    def _spread(self, value: Spread, confidence: Confidence) -> Estimate:
         count, total, squares = (self.measurements[place] for place in (value.count, value.total, value.squares))
         noised = count.values, total.values, squares.values
         laws = count.law, total.law, squares.law
@@ -218,7 +236,7 @@ class Evaluator:
         empty = np.asarray(count.values <= int(value.sample) + count.law.upper(confidence), dtype=bool)
         return replace(_inside(estimates * grain, intervals.low * grain, intervals.high * grain), empty=empty)
 
-    def _ratio(self, value: Arithmetic, confidence: float) -> Estimate | None:
+    def _ratio(self, value: Arithmetic, confidence: Confidence) -> Estimate | None:
         """scale × A / B for two different measures, by the joint law of their noise."""
         top, bottom = self._linear(value.left), self._linear(value.right)
         if top is None or bottom is None or top[1] or bottom[1] or len(top[0]) != 1 or len(bottom[0]) != 1:
@@ -246,7 +264,7 @@ class Evaluator:
 
     # --- interval arithmetic ------------------------------------------------------------------------------------------
 
-    def _arithmetic(self, value: Arithmetic, confidence: float) -> Estimate:
+    def _arithmetic(self, value: Arithmetic, confidence: Confidence) -> Estimate:
         """Both sides with a part of the miss rate each, so both hold together."""
         first, second = self._shares.of(value, confidence)
         left, right = self._estimate(value.left, first), self._estimate(value.right, second)
@@ -321,14 +339,27 @@ def _inside(values: Array, low: Array, high: Array) -> Estimate:
     return Estimate(np.minimum(np.maximum(defined, low), high), low, high)
 
 
-def _whole(values: Array, half: int, floor: Fraction | None) -> Estimate:
-    """Integers stay integers; what is below what is possible moves up to it."""
-    least = None if floor is None else int(floor)
-    parts = (values, values - half, values + half)
-    middle, low, high = (part if least is None else np.maximum(part, least) for part in parts)
+def _whole(values: Array, low: Array, high: Array) -> Estimate:
+    """Integers stay integers, where doubles hold them."""
     if any(abs(end) > LARGEST for end in (*low, *high)):
-        return _inside(doubles(middle), doubles(low), doubles(high))
-    return Estimate(middle, low, high, whole=True)
+        return _inside(doubles(values), doubles(low), doubles(high))
+    return Estimate(values, low, high, whole=True)
+
+
+def _near(values: Array, half: Fraction, low: Fraction | None, high: Fraction | None) -> bool:
+    """Whether any number is so near to a bound that its interval depends on it."""
+    return (low is not None and bool(np.any(values < low + 2 * half))) or (
+        high is not None and bool(np.any(values > high - 2 * half))
+    )
+
+
+def _lowered(bound: Fraction | None) -> int | None:
+    """A bound of integers from below, as one of them."""
+    return None if bound is None else math.ceil(bound)
+
+
+def _raised(bound: Fraction | None) -> int | None:
+    return None if bound is None else math.floor(bound)
 
 
 def _rounded(inner: Estimate, digits: int) -> Estimate:
@@ -345,11 +376,19 @@ def _rounded(inner: Estimate, digits: int) -> Estimate:
 
 
 def _within(inner: Estimate, least: float, most: float) -> Estimate:
-    """Cut to where it can be; what may be anywhere is reported as everywhere."""
-    values, low, high = (
-        np.clip(np.nan_to_num(part, nan=unknown), least, most)
+    """Where it can be; what may be anywhere is reported as everywhere.
+
+    What lies beyond an end moves to it with its whole interval, of which what is possible is kept. That holds whatever
+    cutting the interval would hold, and is not empty.
+    """
+    middle, low, high = (
+        np.nan_to_num(part, nan=unknown)
         for part, unknown in zip(_floats(inner), ((least + most) / 2, least, most), strict=True)
     )
+    values = np.clip(middle, least, most)
+    moved = np.where(np.isfinite(middle), values - middle, 0.0)
+    low = np.clip(np.minimum(low, low + moved), least, most)
+    high = np.clip(np.maximum(high, high + moved), least, most)
     whole = (low == least) & (high == most)
     empty = whole if inner.empty is None else whole | inner.empty
     return replace(_inside(values, low, high), empty=empty, assumes=inner.assumes)

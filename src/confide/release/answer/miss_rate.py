@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from confide.mechanism.noise.law import Confidence
 from confide.query.question import (
     Arithmetic,
     Between,
@@ -26,7 +27,7 @@ class MissShares:
     def __init__(self) -> None:
         self._leaves: dict[int, tuple[int, bool]] = {}
 
-    def of(self, value: Arithmetic, confidence: float) -> tuple[float, float]:
+    def of(self, value: Arithmetic, confidence: Confidence) -> tuple[Confidence, Confidence]:
         left, right = self._count(value.left)[0], self._count(value.right)[0]
         if not left or not right:
             return confidence, confidence
@@ -58,16 +59,16 @@ class MissShares:
         assert_never(value)
 
 
-def needed_confidences(values: Iterable[Value], confidence: float) -> dict[int, float]:
+def needed_confidences(values: Iterable[Value], confidence: Confidence) -> dict[int, float]:
     """At which confidence each statistic is measured, so that every value made of it holds with `confidence`."""
     needed: dict[int, float] = {}
     shares = MissShares()
-    pending = [(value, confidence) for value in values]
+    pending: list[tuple[Value, Confidence]] = [(value, confidence) for value in values]
     while pending:
         value, level = pending.pop()
         match value:
             case Estimated(statistic):
-                needed[statistic] = max(needed.get(statistic, 0.0), level)
+                needed[statistic] = max(needed.get(statistic, 0.0), float(level))
             case Arithmetic(_, left, right):
                 first, second = shares.of(value, level)
                 pending += [(left, first), (right, second)]
