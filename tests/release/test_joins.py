@@ -319,6 +319,17 @@ def test_units_are_found_along_references(keys, sql, mechanism):
     assert answer.assumes == {"n": "density"}
 
 
+@pytest.mark.parametrize("mechanism", ["truncate", "r2t"])
+def test_too_few_units_have_no_information_and_say_so(keys, mechanism):
+    sql = "SELECT COUNT(*) AS n FROM p JOIN o ON p.id = o.pid"
+    (truth,) = exact(key_data(), sql)[0]
+    answer = keys.sql(sql, epsilon=0.01, mechanism=mechanism)
+    (row,) = answer.to_dicts()
+    assert row["n_low"] <= truth <= row["n_high"]
+    assert answer.assumes == {"n": "always"}
+    assert any(note.startswith("no information about n: ") for note in answer.notes)
+
+
 def test_a_table_that_is_not_named_is_joined_on_the_way_to_the_unit(keys):
     answer = keys.sql("SELECT COUNT(*) AS n FROM l", epsilon=500, mechanism="truncate")
     assert abs(answer.to_dicts()[0]["n"] - 12_000) <= 20

@@ -55,9 +55,20 @@ class Lanes:
 
     def run(self, totals: Sequence[int], randomness: Randomness) -> tuple[int, int, int]:
         """The lower end, the last lane with its noise, and the upper end; `totals` are what F is in each lane."""
-        noised = [noise.noised(total, randomness) for noise, total in zip(self.noises, totals, strict=True)]
-        low = int(best(value - penalty for value, penalty in zip(noised, self.penalties, strict=True)))
-        return low, noised[-1], max(low, noised[-1] + self.margin)
+        noised = self.noised(totals, randomness)
+        low, high = self.low(noised), noised[-1] + self.margin
+        return low, noised[-1], high if high > low else low + self.margin
+
+    def noised(self, totals: Sequence[int], randomness: Randomness) -> list[int]:
+        """What F is in each lane, with noise."""
+        return [noise.noised(total, randomness) for noise, total in zip(self.noises, totals, strict=True)]
+
+    def low(self, noised: Sequence[int]) -> int:
+        return int(best(value - penalty for value, penalty in zip(noised, self.penalties, strict=True)))
+
+    def high(self, lane: int, noised: Sequence[int]) -> int:
+        """Below what F is in that lane at most `above` often."""
+        return noised[lane] + self.noises[lane].law.upper(1 - Fraction(self.above))
 
 
 def best(lowered: Iterable[Any]) -> Any:

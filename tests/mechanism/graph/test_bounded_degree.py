@@ -172,7 +172,7 @@ def test_a_declared_level_takes_nothing_for_learning_and_assumes_nothing():
     assert learnt.loss.epsilon == 1
 
 
-def crowd(hubs: int = 400, leaves: int = 30) -> tuple[np.ndarray, np.ndarray, int]:
+def crowd(hubs: int = 1_500, leaves: int = 30) -> tuple[np.ndarray, np.ndarray, int]:
     """Stars of 20 to 30 leaves, some of which two hubs share."""
     random = np.random.default_rng(3)
     edges = {
@@ -196,6 +196,7 @@ def test_stars_of_a_dense_graph_are_covered(kind: Any) -> None:
     results = [mechanism.measure(totals, randomness, kept) for _ in range(100)]
     assert sum(result.low <= totals[-1] <= result.high for result in results) >= 78
     assert np.median([result.high - result.low for result in results]) < totals[-1]
+    assert sum(result.informed for result in results) >= 95
 
 
 def test_histograms_of_a_dense_graph_are_covered_cell_by_cell():
@@ -205,7 +206,8 @@ def test_histograms_of_a_dense_graph_are_covered_cell_by_cell():
     counts, kept = [histogram(found, 12) for found in degrees], [int(found.sum()) // 2 for found in degrees]
     randomness, hits = TestRandomness(4), np.zeros(12)
     for _ in range(100):
-        values, half = mechanism.measure(counts, kept, randomness)
+        values, half, informed = mechanism.measure(counts, kept, randomness)
+        assert informed
         hits += np.abs(values - counts[-1]) <= half
     assert hits.min() >= 78
 

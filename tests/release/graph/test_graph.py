@@ -185,6 +185,28 @@ def test_triangles_with_nodes_as_units(mechanism, directed):
         assert answer.unit == "node of edge, with all its edges"
 
 
+@pytest.mark.parametrize("mechanism", ["truncate", "r2t"])
+def test_a_small_graph_has_no_information_and_says_so(mechanism):
+    """60 nodes at ε = 1: every interval holds, whatever may be learnt; at 0.99 none of 20 misses but once in 500."""
+    pairs = edges()
+    with opened(pairs) as session:
+        graph = session.graph("edge", "src", "dst", unit="node")
+        for run in range(20):
+            (row,) = (answer := graph.edges(1, 0.99 + run / 10**6, mechanism=mechanism)).to_dicts()
+            assert row["edges_low"] <= len(pairs) <= row["edges_high"]
+            assert row["edges_low"] < row["edges_high"]
+            assert answer.assumes == {"edges": "always"}
+            assert "no information" in str(answer)
+        for declared, exact in ((graph.edges(5, at_most=40), len(pairs)), (graph.triangles(50, at_most=40), None)):
+            assert set(declared.assumes.values()) == {"always"}
+            assert "no information" not in str(declared)
+            (row,) = declared.to_dicts()
+            if exact is not None:
+                assert row["edges_low"] <= exact <= row["edges_high"] <= 2 * exact
+        with pytest.raises(ParameterError, match="at_most"):
+            graph.triangles(1, at_most=1)
+
+
 def star_count(pairs: list[tuple[int, int]], leaves: int, directed: bool) -> int:
     found = np.bincount([a for a, _ in pairs] if directed else np.array(pairs).ravel()).tolist()
     return sum((perm if directed else comb)(degree, leaves) for degree in found)

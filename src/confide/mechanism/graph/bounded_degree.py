@@ -128,7 +128,8 @@ class CutHistogram:
     Neighbours: one node comes or goes with all its edges, or those that the levels of `cut` were made for.
     Loss: ε-DP, as `Truncation`: ⅓ε for θ, nothing if declared, the rest for the counts and their `HistogramChange`.
     Source: [Day2016], who choose θ by what it costs and noise cumulative counts; here the counts themselves.
-    Interval: of the counts of π_θ always; of those of the graph under `condition`, both ends.
+    Interval: of the counts of π_θ always; of those of the graph under `condition`, both ends. Where too few edges are
+    seen to learn θ, it is the largest, and the interval holds whatever the graph is.
     """
 
     cut: Truncation
@@ -145,9 +146,13 @@ class CutHistogram:
 
     def measure(
         self, counts: Sequence[Integers], kept: Sequence[int], randomness: Randomness
-    ) -> tuple[NDArray[Any], int]:
-        """Noised counts, and the half-width of each; `counts` and `kept` edges are those at each level."""
-        level = self.cut.learn(kept, randomness)
+    ) -> tuple[NDArray[Any], int, bool]:
+        """Noised counts, the half-width of each, and whether θ was learnt or declared; `counts` and `kept` edges are
+        those at each level.
+        """
+        learnt = self.cut.learn(kept, randomness)
+        level = len(counts) - 1 if learnt is None else learnt
         noise = self.cut.noise(level)
         missed = self.cut.miss * 3 / 4 if self.cut.levels.learnt else self.cut.miss  # the walk has a quarter
-        return noise.measure(counts[level], randomness).values, int(noise.law.half_width(1 - Fraction(missed)))
+        half = int(noise.law.half_width(1 - Fraction(missed)))
+        return noise.measure(counts[level], randomness).values, half, learnt is not None

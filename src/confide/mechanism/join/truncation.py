@@ -25,17 +25,23 @@ from confide.privacy.loss import PureDP
 
 LATE: Final = 0.02  # how often the walk goes a level too far, which costs width only
 BASE: Final = 2.0
+FAR: Final = 2**61
 RACED: Final = 2  # every second level takes part in a race: fewer get more of ε each
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A total with the ends of its interval, and the level it was cut at."""
+    """A total with the ends of its interval, and the level it was cut at.
+
+    `informed`: whether the upper end is for a level that was learnt, or declared. If not, it is for the largest level:
+    it holds always, and is so wide that it says next to nothing.
+    """
 
     estimate: int
     low: int
     high: int
     level: int
+    informed: bool = True
 
 
 class Change(Protocol):
@@ -135,14 +141,34 @@ class Levels:
         """⌊(F(next) - F(level)) / unit⌋, for each level but the last."""
         return [(after - before) // unit for (before, after), unit in zip(pairwise(totals), self.units(), strict=True)]
 
-    def enough(self, totals: Sequence[int], epsilon: Fraction, randomness: Randomness) -> int:
-        """One beyond the first level that the next one seems to gain nothing over; the last if there is none."""
+    def enough(self, totals: Sequence[int], epsilon: Fraction, miss: float, randomness: Randomness) -> int | None:
+        """One beyond the first level that the next one seems to gain nothing over; the last if there is none.
+
+        None where so little is left at the first level that even if all of it came again at the next, that might not
+        be seen: then a walk that stops says nothing. It is the first question of the same sparse vector.
+        """
         if not self.learnt:
             return 0
         walk = self.walk(epsilon)
-        margins = np.array([self.shift(epsilon) - gain for gain in self.gains(totals)], dtype=np.int64)
+        first, *gains = self.seen(totals)
+        few = self.crowd(epsilon, miss) - first
+        margins = np.array([few, *(self.shift(epsilon) - gain for gain in gains)], dtype=np.int64)
         place = int(walk.first(Stream(margins, np.ones(len(margins), dtype=np.int64)), randomness)[0])
-        return len(self.edges) - 1 if place < 0 else place + 1
+        if place == 0:
+            return None
+        return len(self.edges) - 1 if place < 0 else place
+
+    def seen(self, totals: Sequence[int]) -> list[int]:
+        """What the walk asks about: what is left at the first level, in units of which one more changes it by no more
+        than a gain, and all gains. None is above FAR, which is passed by for certain.
+        """
+        fall, rise = self._reach(0)
+        unit = rise if self._alone else max(fall, -(-rise // 2), self.units()[0])
+        return [min(number, FAR) for number in (totals[0] // unit, *self.gains(totals))]
+
+    def crowd(self, epsilon: Fraction, miss: float) -> int:
+        """Of fewer than `needed` units at the first level it is said that they are few, but for `miss`."""
+        return self.needed(epsilon, miss) + self.walk(epsilon).missed_below(miss)
 
     def shift(self, epsilon: Fraction) -> int:
         return self.walk(epsilon).missed_below(LATE)
@@ -150,6 +176,21 @@ class Levels:
     def needed(self, epsilon: Fraction, miss: float) -> int:
         """A gain of so many units is passed by, at any of the levels, but for `miss`."""
         return self.shift(epsilon) + self.walk(epsilon).stopped_above(miss / max(1, len(self.edges) - 1))
+
+    @property
+    def raced(self) -> tuple[int, ...]:
+        """Places of the levels that race; the last is among them."""
+        return tuple(reversed(range(len(self.edges) - 1, -1, -RACED)))
+
+    def always(self, totals: Sequence[int], epsilon: Fraction, miss: float, randomness: Randomness) -> Bounded:
+        """A race to the largest level, where none is learnt: both ends hold whatever the data are; the estimate is the
+        lower one ([Dong2022]).
+        """
+        low, _, high = self.always_lanes(epsilon, miss).run([totals[place] for place in self.raced], randomness)
+        return Bounded(low, low, high, self.edges[-1], informed=False)
+
+    def always_lanes(self, epsilon: Fraction, miss: float) -> Lanes:
+        return Lanes(tuple(self.sensitivity(place) for place in self.raced), epsilon, miss / 2, miss / 4)
 
     def condition(self, epsilon: Fraction, miss: float) -> str:
         """What must hold of the data for the learnt level to lose nothing, but for `miss`."""
@@ -174,7 +215,9 @@ class Race:
     vector that learns the level, half of the rest for all levels together, and half for the learnt one.
     Lower end: valid whatever the data are, since F never exceeds the total ([Patwa2023], equation 13; [Dong2022]).
     Upper end and estimate: from the learnt level, under `condition`. The estimate is not lowered by the published
-    penalty of ln(L/β) scales, which only the lower end needs.
+    penalty of ln(L/β) scales, which only the lower end needs. Where too few units are seen to learn a level, or an
+    upper end is not above the lower one, which shows that `condition` fails, it is that of the largest level: it holds
+    whatever the data are.
     """
 
     levels: Levels
@@ -196,17 +239,18 @@ class Race:
     def condition(self) -> str:
         return self.levels.condition(self.epsilon * (1 - self.levels.race_share), self.miss / 4)
 
-    @property
-    def raced(self) -> tuple[int, ...]:
-        """Places of the levels that race; the last is among them."""
-        return tuple(reversed(range(len(self.levels.edges) - 1, -1, -RACED)))
-
     def measure(self, totals: Sequence[int], randomness: Randomness, learnt_by: Sequence[int] | None = None) -> Bounded:
         """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
-        guide = totals if learnt_by is None else learnt_by
-        learnt = self.levels.enough(guide, self.epsilon * (1 - self.levels.race_share), randomness)
-        low, last, high = self._lanes(learnt).run([totals[place] for place in (*self.raced, learnt)], randomness)
-        return Bounded(min(max(last, low), high), low, high, self.levels.edges[learnt])
+        levels, guide = self.levels, totals if learnt_by is None else learnt_by
+        learnt = levels.enough(guide, self.epsilon * (1 - levels.race_share), self.miss / 4, randomness)
+        if learnt is None:
+            return levels.always(totals, self.epsilon * levels.race_share, self.miss, randomness)
+        lanes, top = self._lanes(learnt), len(levels.raced) - 1
+        noised = lanes.noised([totals[place] for place in (*levels.raced, learnt)], randomness)
+        low, high = lanes.low(noised), lanes.high(-1, noised)
+        if high > low - (lanes.margin == 0):
+            return Bounded(min(max(noised[-1], low), high), low, high, levels.edges[learnt])
+        return Bounded(low, low, max(lanes.high(top, noised), low + lanes.margin), levels.edges[-1], informed=False)
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""
@@ -215,7 +259,7 @@ class Race:
 
     def _lanes(self, learnt: int) -> Lanes:
         """The walk has the last quarter of the miss rate."""
-        changes = tuple(self.levels.sensitivity(place) for place in (*self.raced, learnt))
+        changes = tuple(self.levels.sensitivity(place) for place in (*self.levels.raced, learnt))
         return Lanes(changes, self.epsilon * self.levels.race_share, self.miss / 2, self.miss / 4)
 
 
@@ -226,7 +270,8 @@ class Truncation:
     Neighbours: one unit comes or goes, with all its rows. Loss: ε-DP: ⅓ε (½ε from three owners on) for the level
     (nothing if there is one only), the rest for F (after [Kotsogiannis2019], who learn a bound on
     join keys; here on what a unit adds to the answer).
-    Lower end: valid whatever the data are, since F never exceeds the total. Upper end: under `condition`.
+    Lower end: valid whatever the data are, since F never exceeds the total. Upper end: under `condition`; where too few
+    units are seen to learn a level, a race with the rest of ε gives two ends that hold whatever the data are.
     """
 
     levels: Levels
@@ -239,6 +284,7 @@ class Truncation:
         self.noise(len(self.levels.edges) - 1)
         if self.levels.learnt:
             self.levels.walk(self.epsilon * self.levels.walk_share)
+            _ = self.levels.always_lanes(self._rest, self.miss).noises
 
     @property
     def loss(self) -> PureDP:
@@ -251,11 +297,14 @@ class Truncation:
     def measure(self, totals: Sequence[int], randomness: Randomness, learnt_by: Sequence[int] | None = None) -> Bounded:
         """`learnt_by`: by which numbers the level is learnt, where it is not by the totals."""
         level = self.learn(totals if learnt_by is None else learnt_by, randomness)
+        if level is None:
+            return self.levels.always(totals, self._rest, self.miss, randomness)
         law = self.noise(level)
         noised = law.noised(totals[level], randomness)
         low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
-        high = max(low, noised + law.law.upper(1 - self._above))
-        return Bounded(min(max(noised, low), high), low, high, self.levels.edges[level])
+        # A total is not negative: below 0 the upper end stays where it is for 0.
+        high = max(noised, 0) + law.law.upper(1 - self._above)
+        return Bounded(max(noised, 0), low, high, self.levels.edges[level])
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""
@@ -267,9 +316,14 @@ class Truncation:
         """How often noise may be beyond the upper end; the walk has the other quarter of the miss rate."""
         return Fraction(self.miss / (4 if self.levels.learnt else 2))
 
-    def learn(self, totals: Sequence[int], randomness: Randomness) -> int:
-        """The place of the level; costs its part of ε."""
-        return self.levels.enough(totals, self.epsilon * self.levels.walk_share, randomness)
+    @property
+    def _rest(self) -> Fraction:
+        """What the walk leaves of ε."""
+        return self.epsilon * (1 - self.levels.walk_share)
+
+    def learn(self, totals: Sequence[int], randomness: Randomness) -> int | None:
+        """The place of the level, None where units are too few to learn it; costs its part of ε."""
+        return self.levels.enough(totals, self.epsilon * self.levels.walk_share, self.miss / 4, randomness)
 
     def noise(self, level: int) -> Additive:
         """The noise of what is released at a level, for the rest of ε."""

@@ -63,10 +63,16 @@ class Graph:
         """Who is protected: an edge, or a node with all its edges."""
         return self._edges.unit
 
-    def edges(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
-        """How many edges there are; with nodes as the unit, what is left when none keeps more than a learnt number."""
+    def edges(
+        self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto", at_most: int | None = None
+    ) -> Answer:
+        """How many edges there are; with nodes as the unit, what is left when none keeps more than a learnt number.
+
+        `at_most`, for nodes as the unit: how many edges a node has at most, as is known without looking.
+        """
         if self.unit == "node":
-            return ask(self._edges, edges_by_node(self._edges, mechanism), epsilon, confidence)
+            return ask(self._edges, edges_by_node(self._edges, mechanism, at_most), epsilon, confidence)
+        _nothing_cut(at_most)
         name = named(mechanism, ("laplace",))
 
         def reading(graph: "GraphInquiry") -> "Inquiry[int]":
@@ -80,10 +86,16 @@ class Graph:
 
         return ask(self._edges, Pattern("edges", name, counting, reading=reading), epsilon, confidence)
 
-    def triangles(self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto") -> Answer:
-        """How many triangles there are; in a directed graph how many ordered matches of (x, y), (y, z), (z, x)."""
+    def triangles(
+        self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto", at_most: int | None = None
+    ) -> Answer:
+        """How many triangles there are; in a directed graph how many ordered matches of (x, y), (y, z), (z, x).
+
+        `at_most`, for nodes as the unit: how many edges a node has at most, as is known without looking.
+        """
         if self.unit == "node":
-            return ask(self._edges, triangles_by_node(self._edges, mechanism), epsilon, confidence)
+            return ask(self._edges, triangles_by_node(self._edges, mechanism, at_most), epsilon, confidence)
+        _nothing_cut(at_most)
 
         def found(network: "Network") -> tuple[int, TriangleRungs]:
             from confide.engine.read.network import triangle_facts  # noqa: PLC0415  heavy, and loaded when used
@@ -177,7 +189,7 @@ class Graph:
                 Smooth(share)  # refuses what is too small for it
 
             def count(network: "Network") -> Measured:
-                return (measured(*found(network), share, miss, self._edges.holdings),)
+                return Measured((measured(*found(network), share, miss, self._edges.holdings),))
 
             return PatternCount(chosen, count)
 
@@ -260,7 +272,7 @@ def _nothing_cut(at_most: object) -> None:
 def _noised(counts: NDArray[np.int64], noise: Additive, miss: float, holdings: Holdings) -> Measured:
     measurement = noise.measure(counts.astype(np.int64), holdings.randomness)
     half = int(measurement.law.half_width(1 - Fraction(miss)))
-    return tuple(inside(int(value), half) for value in measurement.values)
+    return Measured(tuple(inside(int(value), half) for value in measurement.values))
 
 
 def _smooth(count: int, rungs: Rungs, epsilon: Fraction, miss: float, holdings: Holdings) -> Estimate:

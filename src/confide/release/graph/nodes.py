@@ -1,7 +1,9 @@
 """Patterns of a graph with nodes as the unit: what one node has of them is cut at a level, learnt or declared."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,13 +29,24 @@ Packed = Callable[["Network", Sequence[int]], list[int]]
 MECHANISMS: Final = ("truncate", "r2t")
 
 
-def edges_by_node(edges: EdgeTable, mechanism: object) -> Pattern:
-    return _packed_pattern(edges, "edges", Levels(MOST_NEIGHBOURS, 2), packed_edges, named(mechanism, MECHANISMS))
+def edges_by_node(edges: EdgeTable, mechanism: object, at_most: object) -> Pattern:
+    """What is left of the edges where no node keeps more than a level."""
+    ways = 2 if edges.directed else 1  # out of a node, and into it
+    shape = _Packed("edges", 2, MOST_NEIGHBOURS, lambda most: ways * most, packed_edges)
+    return _packed_pattern(edges, shape, named(mechanism, MECHANISMS), _declared(at_most, 1))
 
 
-def triangles_by_node(edges: EdgeTable, mechanism: object) -> Pattern:
-    name = named(mechanism, MECHANISMS)
-    return _packed_pattern(edges, "triangles", Levels(MOST_TRIANGLES, 3), packed_triangles, name)
+def triangles_by_node(edges: EdgeTable, mechanism: object, at_most: object) -> Pattern:
+    """The same of the triangles. A node with so many edges is in no more triangles than it has pairs of them."""
+    # Ordered matches: three for each way round, with an edge out of the node and one into it.
+    shape = _Packed(
+        "triangles", 3, MOST_TRIANGLES, (lambda most: 3 * most * most) if edges.directed else _pairs, packed_triangles
+    )
+    return _packed_pattern(edges, shape, named(mechanism, MECHANISMS), _declared(at_most, 2))
+
+
+def _pairs(most: int) -> int:
+    return comb(most, 2)
 
 
 def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: object) -> Pattern:
@@ -54,7 +67,7 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
                 totals.append(stars_of(degrees, leaves, network.directed))
                 kept.append(_edges_of(degrees, network))
             result = chosen.measure(totals, edges.holdings.randomness, kept)
-            return ((result.estimate, result.low, result.high),)
+            return Measured(((result.estimate, result.low, result.high),), result.informed)
 
         return PatternCount(name, count, _upper(chosen.condition))
 
@@ -77,8 +90,8 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
             for degrees in _cut(network, levels):
                 counts.append(histogram_of(degrees, up_to))
                 kept.append(_edges_of(degrees, network))
-            values, half = chosen.measure(counts, kept, edges.holdings.randomness)
-            return tuple(inside(int(value), half) for value in values)
+            values, half, informed = chosen.measure(counts, kept, edges.holdings.randomness)
+            return Measured(tuple(inside(int(value), half) for value in values), informed)
 
         # Degrees that are cut are missing in one cell and too many in another: neither end is safe.
         assumed = f"both ends assume {chosen.condition}" if chosen.condition else ""
@@ -103,17 +116,35 @@ def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
     return packed_totals(members, weights, levels, alike(network))
 
 
-def _packed_pattern(edges: EdgeTable, pattern: str, levels: Levels, packed: Packed, name: str) -> Pattern:
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A pattern of so many nodes that a program cuts: how much one node keeps of it at most, also where it is said how
+    many edges a node has, and what is left at each level.
+    """
+
+    name: str
+    owners: int
+    most: int
+    within: Callable[[int], int]
+    totals: Packed
+
+
+def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | None) -> Pattern:
+    largest = shape.most if at_most is None else min(shape.within(at_most), shape.most)
+    alone = at_most is not None and name == "truncate"  # nothing is learnt
+    levels = Levels(largest, shape.owners, smallest=largest if alone else 1)
+
     def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = _kind(name)(levels, share, miss)
 
         def count(network: "Network") -> Measured:
-            result = chosen.measure(packed(network, levels.edges), edges.holdings.randomness)
-            return ((result.estimate, result.low, result.high),)
+            result = chosen.measure(shape.totals(network, levels.edges), edges.holdings.randomness)
+            return Measured(((result.estimate, result.low, result.high),), result.informed)
 
         return PatternCount(name, count, _upper(chosen.condition))
 
-    return Pattern(pattern, name, counting)
+    note = f"no node keeps more than {largest:,} {shape.name}; the interval is for what is left so"
+    return Pattern(shape.name, name, counting, _told(at_most), notes=(note,))
 
 
 def _kind(name: str) -> type[Race] | type[Truncation]:

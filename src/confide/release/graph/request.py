@@ -23,12 +23,23 @@ if TYPE_CHECKING:
     from confide.engine.protocol import Inquiry
     from confide.engine.read.network import GraphInquiry
 
+UNINFORMED: Final = (
+    "no information: too little is seen to learn how much one node has, so the interval is what "
+    "holds whatever the graph is; say at_most, if you know how many edges a node has at most"
+)
 MOST_EDGES: Final = 20_000_000
 """A larger table, by the size that the policy states, is not taken out of the database as a graph."""
 
 Protected = Literal["edge", "node"]
 Estimate = tuple[int, int, int]
-Measured = tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Estimates with the ends of their intervals. `informed`: see `Bounded`."""
+
+    results: tuple[Estimate, ...]
+    informed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +141,9 @@ class PricedPattern:
         columns = holdings.policy.tables[edges.table].columns
         graph = GraphInquiry(edges.table, columns[edges.source], columns[edges.target], edges.directed)
         inquiry: Inquiry[Any] = graph if pattern.reading is None else pattern.reading(graph)
-        results = self.counting.count(holdings.engine.inquire(inquiry, charge))
+        measured = self.counting.count(holdings.engine.inquire(inquiry, charge))
         cost = Cost.of(self.request.epsilon, self.loss)
-        return _answer(edges, pattern, self.counting, results, cost, self.request.confidence).to_bytes()
+        return _answer(edges, pattern, self.counting, measured, cost, self.request.confidence).to_bytes()
 
 
 def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object) -> Answer:
@@ -150,11 +161,13 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
 
 
 def _answer(
-    edges: EdgeTable, pattern: Pattern, counting: PatternCount, results: Measured, cost: Cost, confidence: float
+    edges: EdgeTable, pattern: Pattern, counting: PatternCount, measured: Measured, cost: Cost, confidence: float
 ) -> Answer:
-    values, low, high = zip(*results, strict=True)
-    assumes = "density" if counting.assumed else "always"
-    column = ValueColumn(pattern.name, "integer", values, low, high, counting.mechanism, assumes, counting.assumed)
+    values, low, high = zip(*measured.results, strict=True)
+    assumed = counting.assumed if measured.informed else ""
+    said = assumed if measured.informed else UNINFORMED
+    assumes = "density" if assumed else "always"
+    column = ValueColumn(pattern.name, "integer", values, low, high, counting.mechanism, assumes, said)
     odd = "self-loops and edges with an unknown end are left out; rows that say the same edge count once"
     return Answer(
         columns=(column,) if pattern.keys is None else (pattern.keys, column),
@@ -169,8 +182,8 @@ def _answer(
 
 
 def inside(value: int, half: int) -> Estimate:
-    """A count is not negative."""
-    return max(value, 0), max(value - half, 0), max(value + half, 0)
+    """A count is not negative; below 0 the upper end stays where it is for 0, so that no interval is empty."""
+    return max(value, 0), max(value - half, 0), max(value, 0) + half
 
 
 def named(mechanism: object, known: tuple[str, ...]) -> str:

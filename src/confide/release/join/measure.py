@@ -24,20 +24,29 @@ from confide.release.holdings import Holdings
 from confide.release.join.request import PricedJoin
 from confide.release.packed import packed_totals
 
-Column = list[tuple[int, int, int]]
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Estimates of one weight in all groups with the ends of their intervals, and what the upper ends assume.
+
+    `uninformed`: in how many groups too little is seen to learn what one unit adds (see `Bounded`).
+    """
+
+    results: list[tuple[int, int, int]]
+    condition: str = ""
+    uninformed: int = 0
 
 
 def measured_join(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Answer:
     """What is read of a join, with noise; the answer that is made of it."""
     measured = _by_row if priced.mechanism in BY_ROW else _by_unit
-    columns, condition = measured(holdings, priced, charge)
-    return _answer(holdings, priced, columns, condition)
+    return _answer(holdings, priced, measured(holdings, priced, charge))
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[list[Column], str]:
+def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> list[Column]:
     question = priced.question
     cells = tuple(Cell("rows" if w.number is None else "total", w.number, w.where) for w in question.weights)
     summary = Summary(question.relation, question.where, None, question.keys, cells)
@@ -50,8 +59,8 @@ def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[lis
         answers = [int(value) for value in exact.cells[place]]
         noised, half = mechanism.measure(answers, scale, priced.misses[place], holdings.randomness)
         floor_at = 0 if weight.span.low >= 0 else None
-        columns.append([_inside(value, half, floor_at) for value in noised])
-    return columns, ""
+        columns.append(Column([_inside(value, half, floor_at) for value in noised]))
+    return columns
 
 
 class SmoothBound(Protocol):
@@ -100,22 +109,21 @@ def _elastic(holdings: Holdings, question: Conjunction, charge: Charge) -> Elast
     return Elastic(tables, first, tuple(reversed(joins)), holdings.engine.inquire(FrequencyInquiry(question), charge))
 
 
-def _by_unit(holdings: Holdings, priced: PricedJoin, charge: Charge) -> tuple[list[Column], str]:
+def _by_unit(holdings: Holdings, priced: PricedJoin, charge: Charge) -> list[Column]:
     from confide.engine.read.join_facts import SharesInquiry  # noqa: PLC0415  loaded when used
 
     columns: list[Column] = []
-    condition = ""
     for place in range(len(priced.question.weights)):
-        column: Column = []
         mechanism = priced.cut(place)
         inquiry = SharesInquiry(priced.question, place, mechanism.levels.edges[-1])
-        for shares in holdings.engine.inquire(inquiry, charge):
-            cut_totals = totals(shares, mechanism.levels.edges)
-            result: Bounded = mechanism.measure(cut_totals, holdings.randomness)
-            column.append((result.estimate, result.low, result.high))
-            condition = mechanism.condition
-        columns.append(column)
-    return columns, condition
+        groups: list[Bounded] = [
+            mechanism.measure(totals(shares, mechanism.levels.edges), holdings.randomness)
+            for shares in holdings.engine.inquire(inquiry, charge)
+        ]
+        uninformed = sum(not group.informed for group in groups)
+        results = [(group.estimate, group.low, group.high) for group in groups]
+        columns.append(Column(results, mechanism.condition if uninformed < len(groups) else "", uninformed))
+    return columns
 
 
 def totals(shares: Any, edges: Sequence[int]) -> list[int]:
@@ -127,7 +135,8 @@ def totals(shares: Any, edges: Sequence[int]) -> list[int]:
 def _inside(value: int, half: int, least: int | None) -> tuple[int, int, int]:
     if least is None:
         return value, value - half, value + half
-    return max(value, least), max(value - half, least), max(value + half, least)
+    # Below the least there is, the upper end stays where it is for the least: no interval is empty.
+    return max(value, least), max(value - half, least), max(value, least) + half
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -141,18 +150,19 @@ class _Told:
     condition: str
 
 
-def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column], condition: str) -> Answer:
+def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column]) -> Answer:
     question = priced.question
-    told = _Told(priced.mechanism, f"for its upper end {condition}" if condition else "")
-    assumes: Assumes = "density" if condition else "always"
-    sums = [(told, _estimate(weight, c, assumes)) for weight, c in zip(question.weights, columns, strict=True)]
+    sums = [
+        (_Told(priced.mechanism, f"for its upper end {column.condition}" if column.condition else ""), estimate)
+        for column, estimate in zip(columns, map(_estimate, question.weights, columns), strict=True)
+    ]
     notes: tuple[str, ...] = ()
     if priced.mechanism in BY_UNIT:
         most = ", ".join(
             f"{weight.name}: {float(largest * weight.grain):,g}"
             for weight, largest in zip(question.weights, priced.largest, strict=True)
         )
-        notes = (f"what one unit adds is cut at {most}",)
+        notes = (f"what one unit adds is cut at {most}", *_uninformed(question, priced.groups, columns))
     return Answer(
         columns=AnswerTable(question, None, (), (), priced.request.confidence, sums).columns(),
         confidence=priced.request.confidence,
@@ -165,6 +175,19 @@ def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column], c
     )
 
 
+def _uninformed(question: Conjunction, groups: int, columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(
+        f"no information about {weight.name}{_of_groups(column.uninformed, groups)}: too little is "
+        "seen to learn what one unit adds, so the interval is what holds whatever the data are; say bounds, if known"
+        for weight, column in zip(question.weights, columns, strict=True)
+        if column.uninformed
+    )
+
+
+def _of_groups(some: int, groups: int) -> str:
+    return "" if groups == 1 else f" in {some:,} of {groups:,} groups"
+
+
 def _protected(question: Conjunction) -> str:
     if question.owners:
         return question.unit
@@ -172,10 +195,11 @@ def _protected(question: Conjunction) -> str:
     return f"row of {' or '.join(tables)}"
 
 
-def _estimate(weight: Weight, column: Column, assumes: Assumes) -> Estimate:
+def _estimate(weight: Weight, column: Column) -> Estimate:
+    assumes: Assumes = "density" if column.condition else "always"
     grain, whole = weight.grain, weight.grain.denominator == 1
     values, low, high = (
         np.array([number * grain.numerator if whole else float(number * grain) for number in part], dtype=object)
-        for part in zip(*column, strict=True)
+        for part in zip(*column.results, strict=True)
     )
     return Estimate(values, low, high, whole=whole, assumes=assumes)
