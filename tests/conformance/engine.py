@@ -615,6 +615,13 @@ def public_facts_are_told(kind: EngineKind) -> None:
         assert engine.multiplicity("p", ("k", "c")) == 1
         assert engine.multiplicity("p", ("e",)) == 0
         assert isinstance(failure(lambda: engine.multiplicity("t", ("k",))), ValueError)
+        first = (date(2020, 1, 1) - date(1970, 1, 1)).days
+        assert set(engine.distinct("p", ("d",), 2) or ()) == {(first,), (first + 366,)}
+        assert set(engine.distinct("p", ("c", "m"), 10) or ()) == {
+            ("a", True), ("b", False), ("a", None), (None, True), ("c", True)
+        }  # fmt: skip
+        assert engine.distinct("p", ("c", "m"), 4) is None
+        assert isinstance(failure(lambda: engine.distinct("t", ("k",), 10)), ValueError)
 
 
 def many_threads_ask_at_once(kind: EngineKind) -> None:

@@ -119,6 +119,11 @@ class PlainEngine:
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         return self._inner.multiplicity(table, columns)
 
+    def distinct(
+        self, table: str, columns: tuple[str, ...], most: int
+    ) -> tuple[tuple[str | int | bool | None, ...], ...] | None:
+        return self._inner.distinct(table, columns, most)
+
     def close(self) -> None:
         self._open = False
         self._inner.close()

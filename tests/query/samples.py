@@ -93,5 +93,8 @@ class SampleCatalog:
         assert set(columns) <= set(_TABLES[table])
         return 1 if table == "region_name" else 3
 
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> None:
+        assert set(columns) <= set(_TABLES[table])
+
 
 CATALOG = SampleCatalog()

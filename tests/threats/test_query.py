@@ -25,6 +25,9 @@ class NoData:
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         raise AssertionError(f"{table} was looked at")
 
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> None:
+        raise KeyError(table)
+
 
 def refused(text: str, policy: str = "row") -> str:
     begun = time.perf_counter()

@@ -107,4 +107,10 @@ class Engine(Protocol):
         """The most rows of a public table that agree on these columns, as a join sees them."""
         ...
 
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> tuple[tuple[KeyValue, ...], ...] | None:
+        """The different rows of a public table in these columns, as its policy sees them: ranged ones as indices. None
+        if there are more than `most`.
+        """
+        ...
+
     def close(self) -> None: ...

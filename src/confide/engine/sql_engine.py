@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from confide.engine.failure import unless_failed
-from confide.engine.protocol import Exact, Inquiry, Keep, Statements, Windows
+from confide.engine.protocol import Exact, Inquiry, Keep, KeyValue, Statements, Windows
 from confide.engine.read.counted_tables import tabulated
-from confide.engine.read.public_facts import infer_column, most_rows
+from confide.engine.read.public_facts import different_rows, infer_column, most_rows
 from confide.engine.read.summary_reader import Evaluation
 from confide.engine.result import Columns, Rows
 from confide.engine.sql.statement import SummaryWriter
@@ -36,6 +36,7 @@ class SqlEngine(ABC):
     def __init__(self) -> None:
         self._public: dict[str, Mapping[str, Column]] = {}
         self._multiplicities: dict[tuple[str, tuple[Column, ...]], int] = {}
+        self._different: dict[tuple[str, tuple[str, ...], int], tuple[tuple[KeyValue, ...], ...] | None] = {}
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -144,6 +145,16 @@ class SqlEngine(ABC):
                 for label, column in self._public_descriptions(table).items()
             }
         return self._public[table]
+
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> tuple[tuple[KeyValue, ...], ...] | None:
+        if not self._policy.tables[table].public:
+            raise ValueError(f"{table} is private: its rows are not told")
+        key = (table, columns, most)
+        if key not in self._different:
+            known = self.columns(table)
+            wanted = tuple(known[column] for column in columns)
+            self._different[key] = different_rows(self._rows, self._storages, table, wanted, most)
+        return self._different[key]
 
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         if not self._policy.tables[table].public:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import prod
 
 from sqlglot import exp
 
@@ -12,9 +11,10 @@ from confide.privacy.limits import MOST_COLUMNS, MOST_MEASURED
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
 from confide.query.expression import predicate
-from confide.query.grouping import bind_keys, check_numbers, key_size
+from confide.query.grouping import bind_keys, check_numbers, group_count
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
+from confide.query.possible_groups import possible_groups
 from confide.query.question import Question, ShownKey, ShownValue, Value, all_values, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
@@ -77,10 +77,9 @@ def _question(
     orders = released.orders(order, dialect) if order is not None else ()
     open_keys = any(isinstance(key, UnknownKey) for key in keys)
     threshold = aggregates.threshold() if open_keys else None
+    summary = Summary(source.relation, where, source.bound, keys, aggregates.cells, aggregates.tallies, source.order_by)
     question = Question(
-        summary=Summary(
-            source.relation, where, source.bound, keys, aggregates.cells, aggregates.tallies, source.order_by
-        ),
+        summary=summary,
         measures=aggregates.measures,
         statistics=aggregates.statistics,
         threshold=threshold,
@@ -92,6 +91,7 @@ def _question(
         neighbours=source.neighbours,
         unit="row" if isinstance(policy.unit, RowUnit) else str(policy.unit),
         tables=source.tables,
+        possible=possible_groups(summary, condition, catalog),
     )
     _check_released(question)
     return question
@@ -106,8 +106,7 @@ def _check_released(question: Question) -> None:
     values = all_values(question)
     measures = [(measure.grain, measure.l1) for measure in question.measures]
     check_magnitudes(values, measures, [statistic.grain for statistic in question.statistics])
-    groups = prod(size for size in map(key_size, question.keys) if size is not None)
-    check_numbers(groups, question.columns, values)
+    check_numbers(group_count(question), question.columns, values)
 
 
 def _columns(

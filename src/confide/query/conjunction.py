@@ -19,6 +19,7 @@ from confide.query.grouping import bind_keys, key_size
 from confide.query.join import join_pairs, table_of
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
+from confide.query.possible_groups import possible_groups
 from confide.query.quantile import quantile_call
 from confide.query.question import Condition, Measure, Neighbours, Order, ShownKey, ShownValue, all_values
 from confide.query.released import Released, aliases_of
@@ -69,6 +70,8 @@ class Conjunction:
     neighbours: Neighbours
     unit: str
     optional: tuple[tuple[Scan, tuple[tuple[Field, Field], ...]], ...] = ()
+    possible: tuple[int, ...] | None = None
+    """As of a `Question`."""
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -191,7 +194,10 @@ def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, d
         tuple((scan, optional[scan.source]) for scan in every if scan.source in optional),
     )
     check_magnitudes(all_values(question), (), [weight.grain for weight in question.weights])
-    return question
+    possible = possible_groups(question, condition_shown, catalog)
+    if possible == ():
+        raise QueryError("no row can be in any group: WHERE, HAVING or the joins rule out every one of them")
+    return replace(question, possible=possible)
 
 
 def _owner(source: Source, scope: Scope, pairs: list[tuple[Field, Field]]) -> Field:

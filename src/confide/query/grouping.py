@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from itertools import product
 from math import floor, prod
-from typing import Literal, assert_never
+from typing import Literal, Protocol, assert_never
 
 from sqlglot import exp
 
@@ -91,11 +92,43 @@ def key_size(key: Key) -> int | None:
         case DeclaredKey():
             return len(key.values)
         case BinnedKey():
-            return key.count
+            return key.count + key.nulls
         case UnknownKey():
             return None
         case _:
             assert_never(key)
+
+
+class Grouped(Protocol):
+    """What has groups, of which only some may be possible."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]: ...
+    @property
+    def possible(self) -> tuple[int, ...] | None: ...
+
+
+def group_count(question: Grouped) -> int:
+    """How many groups can have rows, over the keys of public domain."""
+    if question.possible is not None:
+        return len(question.possible)
+    return prod(size for size in map(key_size, question.keys) if size is not None)
+
+
+def group_places(question: Grouped) -> list[tuple[int, ...]]:
+    """The places of every group that can have rows, one for each key; all domains are public."""
+    sizes = [key_size(key) or 0 for key in question.keys]
+    if question.possible is None:
+        return list(product(*(range(size) for size in sizes)))
+    return [_unravelled(place, sizes) for place in question.possible]
+
+
+def _unravelled(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    found, left = [], place
+    for count in reversed(sizes):
+        left, own = divmod(left, count)
+        found.append(own)
+    return tuple(reversed(found))
 
 
 def _subject(key: Key) -> Field | Number | None:

@@ -100,9 +100,13 @@ SPELLING: Final[Spelling] = {
 LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     tree.Field: ("column",),  # told by its name; its facts are the policy's
     tree.DeclaredKey: (),
+    tree.BinnedKey: ("nulls",),  # the policy's columns say so
+    tree.UnknownKey: ("nulls",),
     tree.Summary: ("order_by",),  # the policy's columns
     Tabulation: ("order_by",),
     asked.Measure: ("typical", "ceiling"),  # for forecasts; told by what is counted
+    asked.Question: ("possible",),  # follows from the rest, the policy and the state of public tables
+    Conjunction: ("possible",),
 }
 """Fields that are not spelled, and why that is safe."""
 

@@ -180,6 +180,10 @@ class Question:
     neighbours: Neighbours
     unit: str
     tables: tuple[str, ...]
+    possible: tuple[int, ...] | None = None
+    """The groups that can have rows, by their places in the product of the keys' domains; None if all can, or if how
+    many there are is private. No other group is measured or shown.
+    """
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -223,6 +227,8 @@ class Shown(Protocol):
 
     @property
     def keys(self) -> tuple[Key, ...]: ...
+    @property
+    def possible(self) -> tuple[int, ...] | None: ...
     @property
     def measures(self) -> tuple[Measure, ...]: ...
     @property

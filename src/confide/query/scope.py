@@ -37,6 +37,14 @@ class Catalog(Protocol):
         """The most rows of a public table that agree on these columns, as a join sees them."""
         ...
 
+    def distinct(
+        self, table: str, columns: tuple[str, ...], most: int
+    ) -> tuple[tuple[str | int | bool | None, ...], ...] | None:
+        """The different rows of a public table in these columns, as its policy sees them: ranged ones as indices. None
+        if there are more than `most`.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

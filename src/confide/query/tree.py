@@ -275,7 +275,9 @@ class DeclaredKey:
 
 @dataclass(frozen=True, slots=True)
 class BinnedKey:
-    """Group by ⌊(index − first) / width⌋; the key shown is the lower end of the bin."""
+    """Group by ⌊(index − first) / width⌋; the key shown is the lower end of the bin. With `nulls` the last group, at
+    place `count`, is that of rows where the number is NULL.
+    """
 
     name: str
     number: Number
@@ -283,14 +285,18 @@ class BinnedKey:
     width: int
     count: int
     kind: Literal["number", "date"]
+    nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """Group by a column of undeclared domain: keys are released only above a private threshold."""
+    """Group by a column of undeclared domain: keys are released only above a private threshold. With `nulls` NULL is
+    such a key as well.
+    """
 
     name: str
     field: Field
+    nulls: bool = False
 
 
 Key = DeclaredKey | BinnedKey | UnknownKey

@@ -1,11 +1,9 @@
 """How many rows and groups there are, as far as that is public: what the policy says of its tables, shared evenly."""
 
-from math import prod
 from typing import Final
 
 from confide.policy import Policy
-from confide.query import Question
-from confide.query.grouping import key_size
+from confide.query import Question, grouping
 
 SLACK: Final = 4
 """A policy's size is rough: a table that may have this many times the rows still needs no grid."""
@@ -19,8 +17,7 @@ def expected_rows(question: Question, policy: Policy) -> int | None:
 
 def group_count(question: Question) -> int | None:
     """How many groups the answer has before HAVING and LIMIT; None if that is private."""
-    sizes = [key_size(key) for key in question.keys]
-    return None if any(size is None for size in sizes) else prod(size for size in sizes if size is not None)
+    return None if question.summary.open_keys else grouping.group_count(question)
 
 
 def few_rows(question: Question, policy: Policy) -> bool:

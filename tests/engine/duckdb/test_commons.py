@@ -35,6 +35,9 @@ class _NoCatalog:
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         raise KeyError(table)
 
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> None:
+        raise KeyError(table)
+
 
 SUMMARY: Summary = bind("SELECT SUM(x) AS s, COUNT(x) AS n FROM t", POLICY, _NoCatalog()).summary
 

@@ -22,6 +22,9 @@ class NoTables:
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         raise KeyError(table)
 
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> None:
+        raise KeyError(table)
+
 
 def ask(sql: str, rules: dict[str, object] | None = None) -> Question:
     return bind(sql, load(rules or policy(APPROXIMATE)), NoTables())  # type: ignore[arg-type]

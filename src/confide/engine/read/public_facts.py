@@ -61,3 +61,13 @@ def most_rows(run: Run, storages: Storages, table: str, columns: tuple[Column, .
     known = " AND ".join(f"{value} IS NOT NULL" for value in values)
     counts = f"SELECT COUNT(*) AS n FROM main.{name(table)} AS s WHERE {known} GROUP BY {', '.join(values)}"
     return int(run(f"SELECT COALESCE(MAX(n), 0) FROM ({counts}) AS c")[0][0])
+
+
+def different_rows(
+    run: Run, storages: Storages, table: str, columns: tuple[Column, ...], most: int
+) -> tuple[tuple[Any, ...], ...] | None:
+    """The different rows of a table in these columns, as its policy sees them; None if there are more than `most`."""
+    writer = RowWriter(storages, Scan(table, "s", public=True))
+    values = [f"{writer.seen(Field('s', column))} AS c{place}" for place, column in enumerate(columns)]
+    found = run(f"SELECT DISTINCT {', '.join(values)} FROM main.{name(table)} AS s LIMIT {most + 1}")
+    return None if len(found) > most else tuple(tuple(row) for row in found)

@@ -1,30 +1,19 @@
 """The table of an answer: keys spelled out, values estimated, then HAVING, ORDER BY and LIMIT on released numbers."""
 
-from collections.abc import Callable, Sequence
-from datetime import date, timedelta
-from fractions import Fraction
-from itertools import product
+from collections.abc import Sequence
 from typing import Any, Protocol, assert_never
 
 import numpy as np
 
 from confide.mechanism import Measurement
+from confide.query.grouping import group_places
+from confide.query.key_value import HOLDS, key_holds, spelled, whole
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, Shown, Value, measures_of, statistics_of
 from confide.query.question import ShownKey as KeyPlace
 from confide.query.question import ShownValue as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 from confide.release.answer.answer import KeyColumn, KeyType, ValueColumn
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles
-
-_EPOCH = date(1970, 1, 1)
-_HOLDS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    ">=": lambda a, b: a >= b,
-    ">": lambda a, b: a > b,
-}
 
 
 class Told(Protocol):
@@ -53,8 +42,9 @@ class AnswerTable:
         self.mechanisms = mechanisms
         self.plans = [plan for plan, _ in statistics]
         self.evaluator = Evaluator(question.measures, measurements, [estimate for _, estimate in statistics])
-        places = keys if keys is not None else list(product(*(range(_size(key)) for key in question.keys)))
+        places = keys if keys is not None else group_places(question)
         self.groups = len(places)
+        self._places = places
         self.keys = [[spelled(key, place[i]) for place in places] for i, key in enumerate(question.keys)]
         self._estimates: dict[Value, Estimate] = {}
 
@@ -102,6 +92,7 @@ class AnswerTable:
             if isinstance(order.by, KeyPlace):
                 ranks = _ranks(self.keys[order.by.key])
                 rows.sort(key=lambda row: ranks[row], reverse=order.descending)
+                rows.sort(key=lambda row: ranks[row][0])  # NULL comes last in either direction
             else:
                 values = self.estimate(order.by).values
                 rows.sort(key=lambda row: values[row], reverse=order.descending)
@@ -115,12 +106,13 @@ class AnswerTable:
             case AnyOf(parts):
                 return np.logical_or.reduce([self._passed(part) for part in parts])
             case Comparison(operation, left, right):
-                holds = _HOLDS[operation]
                 if isinstance(left, KeyPlace):
-                    return np.array([holds(_text(value), _text(right)) for value in self.keys[left.key]], dtype=bool)
+                    key = self.question.keys[left.key]
+                    held = (key_holds(key, place[left.key], operation, right) for place in self._places)  # type: ignore[arg-type]
+                    return np.fromiter(held, dtype=bool, count=self.groups)
                 assert not isinstance(right, str | bool)
                 first, second = (doubles(self.estimate(side).values) for side in (left, right))
-                return np.broadcast_to(holds(first, second), (self.groups,))
+                return np.broadcast_to(HOLDS[operation](first, second), (self.groups,))
         assert_never(condition)
 
 
@@ -134,26 +126,6 @@ def _note(estimate: Estimate, rows: list[int]) -> str:
     return f"{wide} of {len(rows)} intervals are the whole range: there may be too few rows, or none"
 
 
-def spelled(key: Key, place: Any) -> Any:
-    match key:
-        case DeclaredKey(values=values):
-            return values[place]
-        case BinnedKey(number=number, first=first, width=width, kind=kind):
-            index = first + place * width
-            if kind == "date":
-                return _EPOCH + timedelta(days=index)
-            value = index * number.span.grain
-            return int(value) if _whole(key) else float(value)
-        case UnknownKey():
-            return place
-    assert_never(key)
-
-
-def _whole(key: BinnedKey) -> bool:
-    grain = key.number.span.grain
-    return (grain * key.first).denominator == 1 and (grain * key.width).denominator == 1
-
-
 def key_type(key: Key) -> KeyType:
     match key:
         case DeclaredKey(values=values):
@@ -162,19 +134,10 @@ def key_type(key: Key) -> KeyType:
         case BinnedKey(kind="date"):
             return "date"
         case BinnedKey():
-            return "integer" if _whole(key) else "number"
+            return "integer" if whole(key) else "number"
         case UnknownKey():
             return "text"
     assert_never(key)
-
-
-def _size(key: Key) -> int:
-    match key:
-        case DeclaredKey(values=values):
-            return len(values)
-        case BinnedKey(count=count):
-            return count
-    raise TypeError("a key of undeclared domain has no size")
 
 
 def _number(value: Any, whole: bool) -> float:
@@ -183,9 +146,3 @@ def _number(value: Any, whole: bool) -> float:
 
 def _ranks(values: list[Any]) -> list[tuple[bool, Any]]:
     return [(value is None, 0 if value is None else value) for value in values]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(Fraction(value)) if isinstance(value, int) else str(value)

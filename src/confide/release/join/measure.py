@@ -56,7 +56,7 @@ def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> list[Colu
     for place, weight in enumerate(question.weights):
         mechanism = priced.smooth(place)
         scale = smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
-        answers = [int(value) for value in exact.cells[place]]
+        answers = [int(value) for value in possible(exact.cells[place], question)]
         noised, half = mechanism.measure(answers, scale, priced.misses[place], holdings.randomness)
         floor_at = 0 if weight.span.low >= 0 else None
         columns.append(Column([_inside(value, half, floor_at) for value in noised]))
@@ -118,12 +118,17 @@ def _by_unit(holdings: Holdings, priced: PricedJoin, charge: Charge) -> list[Col
         inquiry = SharesInquiry(priced.question, place, mechanism.levels.edges[-1])
         groups: list[Bounded] = [
             mechanism.measure(totals(shares, mechanism.levels.edges), holdings.randomness)
-            for shares in holdings.engine.inquire(inquiry, charge)
+            for shares in possible(holdings.engine.inquire(inquiry, charge), priced.question)
         ]
         uninformed = sum(not group.informed for group in groups)
         results = [(group.estimate, group.low, group.high) for group in groups]
         columns.append(Column(results, mechanism.condition if uninformed < len(groups) else "", uninformed))
     return columns
+
+
+def possible(groups: Any, question: Conjunction) -> list[Any]:
+    """What there is of each group, without the groups that have no rows in any data."""
+    return list(groups) if question.possible is None else [groups[place] for place in question.possible]
 
 
 def totals(shares: Any, edges: Sequence[int]) -> list[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, floor, prod
+from math import exp, floor
 from typing import Final
 
 from confide.errors import ParameterError, QueryError
@@ -20,7 +20,7 @@ from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.conjunction import BY_ROW, BY_UNIT, Conjunction, distinct_owners
 from confide.query.grid import LARGEST_SUMMARY
-from confide.query.grouping import key_size
+from confide.query.grouping import group_count
 from confide.query.identity import SPELLING
 from confide.query.question import all_values
 from confide.query.weight import MOST_ADDED, Weight
@@ -98,7 +98,7 @@ class PricedJoin:
 
     @property
     def groups(self) -> int:
-        return prod(key_size(key) or 1 for key in self.question.keys)
+        return group_count(self.question)
 
     def smooth(self, place: int) -> SmoothVector | SmoothLaplace:
         """Elastic sensitivity is FLEX's, (ε, δ) and all, where there is a δ."""
@@ -152,7 +152,7 @@ def _all_largest(question: Conjunction, name: str, bounds: Bounds) -> tuple[int,
         if bounds:
             raise ParameterError(f"bounds say what one unit adds at most; the mechanism {name} needs none")
         return (0,) * len(question.weights)
-    groups = prod(key_size(key) or 1 for key in question.keys)
+    groups = group_count(question)
     if groups * POWERS > LARGEST_SUMMARY:
         raise QueryError(
             f"sums by powers of two in {groups:,} groups would be more than the {LARGEST_SUMMARY:,} rows that a "

@@ -23,12 +23,13 @@ from confide.privacy.limits import MOST_KEYS, MOST_MARGINALS
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.grouping import MOST_PLAIN, bin_key, check_groups
 from confide.query.identity import SPELLING
+from confide.query.key_value import spelled
 from confide.query.scope import Catalog, reading
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Field, Reading
 from confide.release.answer.answer import KeyType
-from confide.release.answer.answer_table import key_type, spelled
+from confide.release.answer.answer_table import key_type
 from confide.release.answer.size import require_room_for_counts
 from confide.release.whole_table import key_of, tabulated
 from confide.workload import Binned

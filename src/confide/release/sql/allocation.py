@@ -86,6 +86,8 @@ def allocate(
             zip(question.statistics, shares[len(question.measures) :], strict=True)
         )
     )
+    if question.possible == ():
+        cost = _least(budget)  # no group can have rows, so nothing is measured
     if question.threshold is None or isinstance(cost, PureDP):
         return Allocation(mechanisms, plans, None, cost)
     delta = budget.explicit_delta(cost)

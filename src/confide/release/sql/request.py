@@ -1,11 +1,13 @@
 """A question planned, and answered: charge before read, noise on every measure, then arithmetic on what came out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from confide.engine.protocol import Keep, Window, Windows
+import numpy as np
+
+from confide.engine.protocol import Exact, Keep, Window, Windows
 from confide.errors import ParameterError
 from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
@@ -81,7 +83,8 @@ class PricedQuestion:
         question, allocation = self.request.question, self.allocation
         keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
         windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
-        exact = holdings.engine.evaluate(question.summary, charge, holdings.ledger.secret, keep, windows)
+        read = holdings.engine.evaluate
+        exact = _possible(question, lambda: read(question.summary, charge, holdings.ledger.secret, keep, windows))
         answer = _release(holdings, question, exact, allocation, self.request.epsilon, self.request.confidence)
         return cut_to_room(answer)
 
@@ -146,6 +149,19 @@ def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Kee
     released = allocation.keys
     assert released is not None
     return lambda cells: released.release(_combine(threshold.terms, cells), holdings.randomness).places
+
+
+def _possible(question: Question, read: Callable[[], Exact]) -> Exact:
+    """What is read, without the groups that have no rows in any data; nothing is read if all are such."""
+    if question.possible == ():
+        empty = np.empty(0, dtype=np.int64)
+        return Exact((empty,) * len(question.summary.cells), None, ((),) * len(question.summary.tallies))
+    exact = read()
+    if question.possible is None:
+        return exact
+    places = np.array(question.possible, dtype=np.intp)
+    tallies = tuple(tuple(tally[place] for place in question.possible) for tally in exact.tallies)
+    return Exact(tuple(cell[places] for cell in exact.cells), None, tallies)
 
 
 def rank_windows(question: Question, allocation: Allocation) -> Windows:

@@ -258,6 +258,9 @@ class _NoCatalog:
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         raise KeyError(table)
 
+    def distinct(self, table: str, columns: tuple[str, ...], most: int) -> None:
+        raise KeyError(table)
+
 
 def _inflated(compressed: bytes) -> bytes:
     """Not more than a synthetic table can be: a small file must not fill the memory."""

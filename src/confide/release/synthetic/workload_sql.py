@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from confide.errors import QueryError
 from confide.policy import Policy
 from confide.query import Question, bind
+from confide.query.key_value import spelled
 from confide.query.question import Arithmetic, Measured, ShownKey
 from confide.query.scope import Catalog
 from confide.query.tree import (
@@ -31,7 +32,6 @@ from confide.query.tree import (
     Reading,
     Scan,
 )
-from confide.release.answer.answer_table import spelled
 from confide.workload import Binned, Counting, Domain, Sql, Tables, Threshold, Workload
 from confide.workload.workload import MOST_SETS, Part
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from math import prod
 from typing import Any
 
 from confide.errors import ParameterError, QueryError
@@ -17,10 +16,10 @@ from confide.privacy.identity import written
 from confide.privacy.limits import MOST_VERDICTS
 from confide.privacy.loss import PureDP
 from confide.privacy.naming import sealed_name
-from confide.query.grouping import key_size
+from confide.query.grouping import group_count, key_size
 from confide.query.identity import SPELLING
+from confide.query.key_value import spelled
 from confide.query.question import ShownKey
-from confide.release.answer.answer_table import spelled
 from confide.release.answer.size import require_room_for_verdicts
 from confide.release.arguments import plain_text
 from confide.release.cost import Cost
@@ -197,8 +196,8 @@ def _request(
     groups: list[VerdictGroup] = []
     left_out: list[str] = []
     for number, (question, seen) in enumerate(zip(questions, fetch(wanted, copy.exact), strict=True)):
-        keys = _keys(question)
-        for place, own in enumerate(seen):
+        keys, possible = _keys(question), question.question.possible
+        for place, own in enumerate(seen) if possible is None else ((place, seen[place]) for place in possible):
             label = ", ".join(f"{name} = {value}" for name, value in keys[place].items())
             answer, imagine, tally = _answer(question, own)
             fault = _fault(answer, within)
@@ -211,7 +210,7 @@ def _request(
             chooser = Chooser(question.facts, target, imagine, prefer, tally)
             groups.append(VerdictGroup(number, place, keys[place], chooser))
     if not groups:
-        raise ParameterError("; ".join(left_out[:5]))
+        raise ParameterError("; ".join(left_out[:5]) or "no row can be in any group: WHERE rules out every one of them")
     require_room_for_verdicts([(questions[group.question].sql, group.key) for group in groups])
     version = copy.version
     return VerdictRequest(questions, tuple(groups), within, mechanism, prefer, version, tuple(left_out))
@@ -255,7 +254,7 @@ def _keys(question: Subject) -> list[dict[str, Any]]:
 
 
 def _group_count(question: Subject) -> int:
-    return prod(key_size(key) or 0 for key in question.question.keys)
+    return group_count(question.question)
 
 
 def _only_table(questions: Sequence[Subject]) -> str | None:

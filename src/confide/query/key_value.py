@@ -1,0 +1,54 @@
+"""The value of a key: what a place in its domain stands for, and how HAVING compares it."""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from fractions import Fraction
+from typing import Any, assert_never
+
+from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
+
+_EPOCH = date(1970, 1, 1)
+HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    ">=": lambda a, b: a >= b,
+    ">": lambda a, b: a > b,
+}
+
+
+def spelled(key: Key, place: Any) -> Any:
+    """A key's value as it is shown; places of keys of undeclared domain are their values."""
+    match key:
+        case DeclaredKey(values=values):
+            return values[place]
+        case BinnedKey(number=number, first=first, width=width, kind=kind):
+            if place == key.count:
+                return None
+            index = first + place * width
+            if kind == "date":
+                return _EPOCH + timedelta(days=index)
+            value = index * number.span.grain
+            return int(value) if whole(key) else float(value)
+        case UnknownKey():
+            return place
+    assert_never(key)
+
+
+def whole(key: BinnedKey) -> bool:
+    """Whether every bin begins at a whole number."""
+    grain = key.number.span.grain
+    return (grain * key.first).denominator == 1 and (grain * key.width).denominator == 1
+
+
+def key_holds(key: Key, place: Any, operation: str, constant: str | bool) -> bool:
+    """Whether HAVING holds for a key's value, as it is printed. Nothing equals NULL, or differs from it."""
+    value = spelled(key, place)
+    return value is not None and bool(HOLDS[operation](_text(value), _text(constant)))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(Fraction(value)) if isinstance(value, int) else str(value)

@@ -1,0 +1,428 @@
+"""Which groups can have rows at all: told from the text, the policy and public tables, before anything is read.
+
+A group whose keys contradict WHERE, a join, HAVING or the rows of a public table is empty whatever the private data
+are. Nobody has to measure that, and noise on it would only look like rows. What is left out here is certain to be
+empty; what cannot be told stays in, and so does everything once telling takes too long.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.policy import Category, Date
+from confide.policy import Number as NumberColumn
+from confide.query.grouping import key_size
+from confide.query.key_value import key_holds
+from confide.query.question import AllOf, AnyOf, Comparison, Condition, ShownKey
+from confide.query.row_facts import RowFacts, Steps, TooLongError, Value
+from confide.query.scope import Catalog, reading
+from confide.query.tree import (
+    Always,
+    BinnedKey,
+    Both,
+    DeclaredKey,
+    Derived,
+    Field,
+    Join,
+    Key,
+    PerUnit,
+    Predicate,
+    Reading,
+    Relation,
+    Scan,
+    UnknownKey,
+)
+
+MOST_STEPS: Final = 100_000
+"""Of telling: a second at most."""
+MOST_PUBLIC_ROWS: Final = 10_000
+"""Of a public table with more different rows than this, in the columns that matter, nothing is told."""
+
+Mask = NDArray[np.bool_]
+Pair = tuple[Field, Field]
+Leaf = tuple[str, str]
+
+
+class Asked(Protocol):
+    """The part of a question that says which groups it has."""
+
+    @property
+    def relation(self) -> Relation: ...
+    @property
+    def where(self) -> Predicate: ...
+    @property
+    def keys(self) -> tuple[Key, ...]: ...
+
+
+def possible_groups(asked: Asked, having: Condition | None, catalog: Catalog) -> tuple[int, ...] | None:
+    """The places of the groups that can have rows, in the product of the keys' domains; None if every group can."""
+    keys = asked.keys
+    if not keys or any(isinstance(key, UnknownKey) for key in keys):
+        return None
+    shape = tuple(key_size(key) or 0 for key in keys)
+    mask = np.ones(shape, dtype=bool)
+    if having is not None:
+        mask &= _may_pass(having, keys)
+    for places, part in _parts(asked, catalog):
+        mask &= _spread(part, places, len(keys))
+    return None if mask.all() else tuple(np.flatnonzero(mask).tolist())
+
+
+def lost_nulls(asked: Asked) -> tuple[Key, ...]:
+    """The keys without whose value a row is in no group, though it may pass: NULL, or no declared value."""
+    found = []
+    for key in asked.keys:
+        if has_null(key):
+            continue
+        try:
+            facts = _at_null(RowFacts(Steps(MOST_STEPS)), key)
+            if facts is not None and facts.passing_all(_conjuncts(asked.where)) is not None:
+                found.append(key)
+        except TooLongError:
+            found.append(key)
+    return tuple(found)
+
+
+def has_null(key: Key) -> bool:
+    """Whether NULL is a group of its own."""
+    return None in key.values if isinstance(key, DeclaredKey) else key.nulls
+
+
+# --- HAVING -----------------------------------------------------------------------------------------------------------
+
+
+def _may_pass(condition: Condition, keys: tuple[Key, ...]) -> Any:
+    """Where a condition may hold, as far as the keys tell; what is measured may be anything."""
+    match condition:
+        case AllOf(parts):
+            return np.logical_and.reduce(np.broadcast_arrays(*(_may_pass(part, keys) for part in parts)))
+        case AnyOf(parts):
+            return np.logical_or.reduce(np.broadcast_arrays(*(_may_pass(part, keys) for part in parts)))
+        case Comparison(operation, ShownKey(_, place), str() | bool() as right):
+            key = keys[place]
+            return _spread(
+                np.array([key_holds(key, at, operation, right) for at in range(key_size(key) or 0)], dtype=bool),
+                (place,),
+                len(keys),
+            )
+    return np.ones((1,) * len(keys), dtype=bool)
+
+
+def _spread(mask: Mask, places: Sequence[int], dimensions: int) -> Mask:
+    """A mask over some keys, in increasing order, as one over all of them."""
+    shape = [1] * dimensions
+    for place, size in zip(places, mask.shape, strict=True):
+        shape[place] = size
+    return mask.reshape(shape)
+
+
+# --- WHERE, joins and public tables -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A public table: the columns that matter, its different rows in them, and how it is joined.
+
+    `optional` says that a row may find no partner in it; then its columns are NULL, and its pairs do not hold.
+    """
+
+    columns: tuple[Field, ...]
+    rows: tuple[tuple[Value | None, ...], ...]
+    pairs: tuple[Pair, ...]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Keys, conditions and tables that share columns: nothing else says anything about these."""
+
+    keys: tuple[Key, ...]
+    conditions: tuple[Predicate, ...]
+    pairs: tuple[Pair, ...]
+    tables: tuple[_Table, ...]
+    steps: Steps
+
+    def mask(self) -> Mask:
+        whole = np.ones(tuple(key_size(key) or 0 for key in self.keys), dtype=bool)
+        if not self.conditions and not self.pairs and not self.tables and len(self.keys) < 2 and _plain(self.keys):
+            return whole
+        found = np.zeros_like(whole)
+        try:
+            facts = self._passing(RowFacts(self.steps), self.conditions)
+            if facts is not None:
+                self._visit(facts, self.tables, self.keys, (), found)
+        except TooLongError:
+            return whole
+        return found
+
+    def _visit(
+        self, facts: RowFacts, tables: Sequence[_Table], keys: Sequence[Key], places: tuple[int, ...], found: Mask
+    ) -> None:
+        """Every way to choose a row of each table, then a value of each key."""
+        if not tables and not keys:
+            found[places] = True
+            return
+        open_conditions = [condition for condition in self.conditions if not facts.surely(condition)]
+        if tables:
+            for own in _with_table(facts, tables[0]):
+                inside = self._passing(own, open_conditions)
+                if inside is not None:
+                    self._visit(inside, tables[1:], keys, places, found)
+            return
+        for place in _candidates(facts, keys[0]):
+            if len(keys) == 1 and found[(*places, place)]:
+                continue
+            at = _at(facts, keys[0], place)
+            inside = None if at is None else self._passing(at, open_conditions)
+            if inside is not None:
+                self._visit(inside, (), keys[1:], (*places, place), found)
+
+    def _passing(self, facts: RowFacts, conditions: Sequence[Predicate]) -> RowFacts | None:
+        inside = facts.passing_all(conditions)
+        inside = None if inside is None else _agreeing(inside, self.pairs)
+        return inside if inside is not None and all(_consistent(inside, key) for key in self.keys) else None
+
+
+def _parts(asked: Asked, catalog: Catalog) -> Iterator[tuple[tuple[int, ...], Mask]]:
+    """Masks over some keys each, by their places."""
+    steps, conditions = Steps(MOST_STEPS), _conjuncts(asked.where)
+    scans, pairs = _joined(asked.relation)
+    spoken = {leaf for node in (*asked.keys, *conditions) for leaf in _leaves(node)}
+    matter = _closure(spoken, scans, [pair for own in pairs.values() for pair in own[1]])
+    tables = {name: table for name, scan in scans.items() if (table := _table(scan, pairs, matter, catalog))}
+    inner = [pair for optional, own in pairs.values() if not optional for pair in own]
+    inner = [pair for pair in inner if any(_leaf(field) in matter for field in pair)]
+    groups = _Groups()
+    for key in asked.keys:
+        groups.join(_leaves(key))
+    for condition in conditions:
+        groups.join(_leaves(condition))
+    for pair in inner:
+        groups.join(map(_leaf, pair))
+    for table in tables.values():
+        groups.join(_leaf(field) for field in (*table.columns, *(own for pair in table.pairs for own in pair)))
+    where = [groups.of(_leaves(key)) for key in asked.keys]
+    for group in dict.fromkeys([*where, *(groups.of(_leaves(condition)) for condition in conditions)]):
+        places = tuple(place for place, own in enumerate(where) if own == group)
+        part = _Part(
+            tuple(asked.keys[place] for place in places),
+            tuple(condition for condition in conditions if groups.of(_leaves(condition)) == group),
+            tuple(pair for pair in inner if groups.of([_leaf(pair[0])]) == group),
+            tuple(table for table in tables.values() if groups.of(map(_leaf, table.columns)) == group),
+            steps,
+        )
+        yield places, part.mask()
+
+
+def _conjuncts(where: Predicate) -> tuple[Predicate, ...]:
+    if where == Always(True):
+        return ()
+    return where.parts if isinstance(where, Both) else (where,)
+
+
+def _joined(relation: Relation) -> tuple[dict[str, Scan], dict[str, tuple[bool, tuple[Pair, ...]]]]:
+    """The public tables of a relation by their names in it; and for every joined one whether it is optional, and its
+    pairs.
+    """
+    scans: dict[str, Scan] = {}
+    pairs: dict[str, tuple[bool, tuple[Pair, ...]]] = {}
+    while isinstance(relation, Join):
+        pairs[relation.right.source] = relation.optional, relation.on
+        if relation.right.public:
+            scans[relation.right.source] = relation.right
+        relation = relation.left
+    if not isinstance(relation, PerUnit) and relation.public:
+        scans[relation.source] = relation
+    return scans, pairs
+
+
+def _table(
+    scan: Scan, pairs: Mapping[str, tuple[bool, tuple[Pair, ...]]], matter: frozenset[Leaf], catalog: Catalog
+) -> _Table | None:
+    columns = catalog.columns(scan.table)
+    told = [
+        column
+        for column in columns.values()
+        if (scan.source, column.name) in matter and isinstance(column, Category | NumberColumn | Date)
+    ]
+    if not told:
+        return None
+    rows = catalog.distinct(scan.table, tuple(column.name for column in told), MOST_PUBLIC_ROWS)
+    if rows is None:
+        return None
+    optional, own = pairs.get(scan.source, (False, ()))
+    return _Table(tuple(Field(scan.source, column) for column in told), rows, own, optional)
+
+
+def _with_table(facts: RowFacts, table: _Table) -> Iterator[RowFacts]:
+    """What is known of a row that is joined to each row of the table, or to none."""
+    for row in table.rows:
+        inside: RowFacts | None = facts
+        for column, value in zip(table.columns, row, strict=True):
+            inside = None if inside is None else _valued(inside, column, value)
+        inside = None if inside is None else _agreeing(inside, table.pairs)
+        if inside is not None:
+            yield inside
+    if table.optional:
+        inside = facts
+        for column in table.columns:
+            inside = None if inside is None else _valued(inside, column, None)
+        if inside is not None:
+            yield inside
+
+
+def _valued(facts: RowFacts, column: Field, value: Value | None) -> RowFacts | None:
+    """What is known where a column has a value, as its policy sees it: an index, if it is ranged."""
+    facts.steps.take()
+    subject = reading(column)
+    if isinstance(subject, Field):
+        return facts.where_field(subject, frozenset(() if value is None else (value,)), null=value is None)
+    return facts.where_number(subject, *((1, 0) if value is None else (int(value), int(value))), null=value is None)
+
+
+def _agreeing(facts: RowFacts, pairs: Iterable[Pair]) -> RowFacts | None:
+    """What is known where joined columns are equal, and so none of them NULL."""
+    inside: RowFacts | None = facts
+    for one, two in pairs:
+        for first, second in ((one, two), (two, one)):
+            inside = None if inside is None else _agreeing_with(inside, first, second)
+    return inside
+
+
+def _agreeing_with(facts: RowFacts, column: Field, other: Field) -> RowFacts | None:
+    facts.steps.take()
+    own, partner = reading(column), reading(other)
+    if isinstance(own, Field):
+        return facts.where_field(own, _equal_values(facts, own, partner), null=False)
+    seen = facts.of_number(own)
+    low, high = seen.low, seen.high
+    if isinstance(partner, Reading):
+        there, scale = facts.of_number(partner), partner.span.grain / own.span.grain
+        low, high = ceil(there.low * scale), floor(there.high * scale)
+    elif isinstance(partner.column, Category) and partner.column.kind is int:
+        whole = [Fraction(value) / own.span.grain for value in facts.of_field(partner).values or ()]
+        low, high = (ceil(min(whole)), floor(max(whole))) if whole else (1, 0)
+    return facts.where_number(own, low, high, null=False)
+
+
+def _equal_values(facts: RowFacts, own: Field, partner: Field | Reading) -> frozenset[Value] | None:
+    """Which values a column may have beside its partner; None if any."""
+    if not isinstance(own.column, Category):
+        return None
+    if isinstance(partner, Field):
+        return facts.of_field(partner).values if isinstance(partner.column, Category) else None
+    there, values = facts.of_number(partner), facts.of_field(own).values or frozenset()
+    facts.steps.take(len(values))
+    grain = partner.span.grain
+    return frozenset(value for value in values if there.low * grain <= int(value) <= there.high * grain)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def _candidates(facts: RowFacts, key: Key) -> Iterable[int]:
+    """The places of a key's values that a row may have, by what is known of its column alone."""
+    if isinstance(key, BinnedKey):
+        seen = facts.of_number(key.number)
+        yield from range(
+            max(0, (seen.low - key.first) // key.width) if seen.some else 0,
+            min(key.count, (seen.high - key.first) // key.width + 1) if seen.some else 0,
+        )
+        if key.nulls and seen.null:
+            yield key.count
+    elif isinstance(key, DeclaredKey):
+        own = facts.of_field(key.field)
+        facts.steps.take(len(key.values) // 8)
+        for place, value in enumerate(key.values):
+            if own.null if value is None else own.values is None or value in own.values:
+                yield place
+
+
+def _at(facts: RowFacts, key: Key, place: int) -> RowFacts | None:
+    if isinstance(key, BinnedKey):
+        if place == key.count:
+            return _at_null(facts, key)
+        low = key.first + place * key.width
+        return facts.where_number(key.number, low, low + key.width - 1, null=False)
+    assert isinstance(key, DeclaredKey)
+    value = key.values[place]
+    return _at_null(facts, key) if value is None else facts.where_field(key.field, frozenset((value,)), null=False)
+
+
+def _at_null(facts: RowFacts, key: Key) -> RowFacts | None:
+    if isinstance(key, BinnedKey):
+        return facts.where_number(key.number, 1, 0, null=True)
+    return facts.where_field(key.field, frozenset(), null=True)
+
+
+def _consistent(facts: RowFacts, key: Key) -> bool:
+    """Whether what is known of a computed number, and of its columns, leaves it a value."""
+    if not isinstance(key, BinnedKey) or isinstance(key.number, Reading | Derived):
+        return True
+    seen = facts.of_number(key.number)
+    return seen.some or seen.null
+
+
+def _plain(keys: tuple[Key, ...]) -> bool:
+    """Whether a key's values are those of a column, each of which a row may have."""
+    return all(isinstance(key, DeclaredKey) or isinstance(key.number, Reading | Derived) for key in keys)  # type: ignore[union-attr]
+
+
+# --- columns that are spoken of ---------------------------------------------------------------------------------------
+
+
+def _leaf(column: Field | Derived) -> Leaf:
+    return column.source, column.name
+
+
+def _leaves(node: object) -> Iterator[Leaf]:
+    """The columns that an expression speaks of."""
+    pending = [node]
+    while pending:
+        own = pending.pop()
+        if isinstance(own, Field | Derived):
+            yield _leaf(own)
+        elif isinstance(own, tuple):
+            if own and (isinstance(own[0], tuple) or is_dataclass(own[0])):
+                pending += own
+        elif is_dataclass(own):
+            pending += [getattr(own, part.name) for part in fields(own)]
+
+
+def _closure(leaves: set[Leaf], public: Container[str], pairs: Sequence[Pair]) -> frozenset[Leaf]:
+    """These columns, all that joins make equal to one, and those by which a public table of theirs is joined."""
+    found, before = set(leaves), -1
+    while len(found) > before:
+        before = len(found)
+        tables = {source for source, _ in found if source in public}
+        for one, two in pairs:
+            if {_leaf(one), _leaf(two)} & found or {one.source, two.source} & tables:
+                found |= {_leaf(one), _leaf(two)}
+    return frozenset(found)
+
+
+class _Groups:
+    """Columns that something speaks of together."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Leaf, Leaf] = {}
+
+    def join(self, leaves: Iterable[Leaf]) -> None:
+        roots = [self._root(leaf) for leaf in leaves]
+        for root in roots[1:]:
+            self._parents[self._root(root)] = self._root(roots[0])
+
+    def of(self, leaves: Iterable[Leaf]) -> Leaf | None:
+        """None for what speaks of no column."""
+        return next((self._root(leaf) for leaf in leaves), None)
+
+    def _root(self, leaf: Leaf) -> Leaf:
+        self._parents.setdefault(leaf, leaf)
+        while self._parents[leaf] != leaf:
+            leaf = self._parents[leaf]
+        return leaf

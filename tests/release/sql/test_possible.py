@@ -1,0 +1,97 @@
+"""Groups that no data can fill are neither measured, nor shown, nor counted."""
+
+from datetime import date
+from typing import Any
+
+import polars as pl
+import pytest
+
+from confide.release.opening import open_for_tests
+
+COLUMNS: dict[str, Any] = {
+    "a": {"values": list(range(25))},
+    "b": {"values": list(range(25))},
+    "z": {"values": ["u", "v"], "nulls": True},
+    "age": {"range": [0, 99]},
+    "day": {"range": [date(2024, 1, 1), date(2024, 12, 31)]},
+    "w": {"type": "text"},
+}
+ROWS = {"a": [3] * 40, "b": [4] * 40, "z": ["u"] * 20 + [None] * 20, "age": list(range(40)),
+        "day": [date(2024, 2, 1)] * 40, "w": ["k"] * 40}  # fmt: skip
+
+
+def opened(unit: str = "row", budget: dict[str, Any] | None = None) -> Any:
+    tables = {"t": {"columns": COLUMNS}, "place": {"public": True}}
+    policy = {"confide": 1, "budget": budget or {"epsilon": 1000}, "unit": unit, "tables": tables}
+    place = pl.DataFrame({"a": [3, 4, 4], "name": ["three", "four", "vier"]})
+    return open_for_tests(policy, {"t": pl.DataFrame(ROWS), "place": place}, seed=1)
+
+
+def rows(answer: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.values for column in answer.columns if column.name != "n"), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT a, b, COUNT(*) AS n FROM t WHERE a = 3 AND b IN (4, 5) GROUP BY a, b", [(3, 4), (3, 5)]),
+        ("SELECT a, b, COUNT(*) AS n FROM t GROUP BY a, b HAVING a = 3 AND b = 4", [(3, 4)]),
+        ("SELECT z, COUNT(*) AS n FROM t WHERE z IS NOT NULL GROUP BY z", [("u",), ("v",)]),
+        ("SELECT z, COUNT(*) AS n FROM t GROUP BY z HAVING z <> 'u'", [("v",)]),
+        ("SELECT z, COUNT(*) AS n FROM t GROUP BY z ORDER BY z DESC", [("v",), ("u",), (None,)]),
+        ("SELECT BIN(age, 10) AS g, COUNT(*) AS n FROM t WHERE age BETWEEN 15 AND 29 GROUP BY g", [(10,), (20,)]),
+        ("SELECT BIN(age, 10) AS g, MEDIAN(age) AS n FROM t WHERE age BETWEEN 15 AND 29 GROUP BY g", [(10,), (20,)]),
+        ("SELECT name, a, COUNT(*) AS n FROM t JOIN place USING (a) WHERE a > 3 GROUP BY name, a",
+         [("four", 4), ("vier", 4)]),
+    ],
+)  # fmt: skip
+def test_what_is_shown(sql, expected):
+    session = opened()
+    assert session.plan(sql, epsilon=1).groups == len(expected)
+    assert rows(session.sql(sql, epsilon=1)) == expected
+
+
+def test_limit_never_shows_an_impossible_group():
+    session = opened()
+    for _ in range(5):
+        sql = "SELECT a, b, COUNT(*) AS n FROM t WHERE a = 3 AND b < 4 GROUP BY a, b ORDER BY n DESC LIMIT 5"
+        answer = session.sql(sql, epsilon=0.01)
+        assert {a for a, _ in rows(answer)} == {3}
+        assert {b for _, b in rows(answer)} <= {0, 1, 2, 3}
+
+
+def test_fewer_groups_cost_the_same_and_are_as_narrow():
+    session = opened()
+    some = session.plan("SELECT a, COUNT(*) AS n FROM t WHERE a < 3 GROUP BY a", epsilon=1)
+    every = session.plan("SELECT a, COUNT(*) AS n FROM t WHERE age < 3 GROUP BY a", epsilon=1)
+    assert (some.cost, some.half_width) == (every.cost, every.half_width)
+    assert (some.groups, every.groups) == (3, 25)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 10}, {"epsilon": 10, "delta": 1e-9}])
+@pytest.mark.parametrize("what", ["COUNT(*)", "AVG(age)", "MEDIAN(age)", "SUM(age) / COUNT(*)", "STDDEV(age)"])
+def test_no_group_at_all_is_an_empty_table_that_costs_nothing(what, budget):
+    session = opened(budget=budget)
+    sql = f"SELECT a, {what} AS n FROM t WHERE a = 3 AND a = 4 GROUP BY a"
+    assert session.plan(sql, epsilon=1).groups == 0
+    answer = session.sql(sql, epsilon=1)
+    assert len(answer) == 0
+    assert float(answer.cost.epsilon) == 0
+    assert session.budget.spent < 1e-20
+    assert str(answer)
+
+
+def test_a_join_without_bounds_shares_its_budget_among_possible_groups():
+    session = opened()
+    joined = "FROM t AS s JOIN t AS o ON s.w = o.w WHERE s.z IS NOT NULL AND s.a IN (3, 4)"
+    answer = session.sql(f"SELECT s.a, s.z, COUNT(*) AS n {joined} GROUP BY s.a, s.z", epsilon=100)
+    assert rows(answer) == [(3, "u"), (3, "v"), (4, "u"), (4, "v")]
+
+
+def test_verdicts_are_about_possible_groups():
+    session = opened()
+    copy = pl.DataFrame({**ROWS, "a": [3] * 20 + [4] * 20})
+    verdicts = session.trust(
+        "SELECT a, COUNT(*) AS n FROM t WHERE a BETWEEN 3 AND 5 GROUP BY a", copy, within=10, epsilon=1
+    )
+    assert [verdict.key["a"] for verdict in verdicts] == [3, 4, 5]
