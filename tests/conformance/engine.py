@@ -25,6 +25,7 @@ from confide.query import bind
 from confide.query.grid import EvenGrid
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Bound
+from tests.engine import joins
 from tests.engine.reference import Reference
 from tests.engine.test_neighbours import pairs
 from tests.engine.test_reference import as_groups, as_tallies, compare
@@ -383,7 +384,21 @@ def filters_come_before_the_bound_and_joins_too(kind: EngineKind) -> None:
     with opened(kind, policy, {"person": _people(1), "visit": _visit_table(rows)}) as engine:
         assert integers(ask(engine, policy, "SELECT COUNT(*) AS n FROM visit WHERE cost >= 98")) == [[2]]
         joined = "SELECT COUNT(*) AS n FROM visit AS a JOIN visit AS b ON a.pid = b.pid WHERE a.cost < b.cost"
-        assert integers(ask(engine, policy, joined)) == [[3]]
+        assert integers(ask(engine, policy, joined)) == [[9]]
+
+
+def joins_within_at_most_lose_no_row(kind: EngineKind) -> None:
+    """What a policy allows in each table is kept in every join of them, rows and groups; what it does not is cut."""
+    for seed, allowed in ((1, True), (2, True), (3, False)):
+        data = joins.data_within(seed) if allowed else joins.data_beyond(seed)
+        with opened(kind, joins.POLICY, data) as engine:
+            for text in joins.QUESTIONS:
+                found, plain = integers(ask(engine, joins.POLICY, text))[0], joins.plain_counts(text, data)
+                if allowed:
+                    assert [count for count in found if count] == plain, text
+                else:
+                    assert sum(found) <= sum(plain)
+                    assert sum(found) <= joins.UNITS * bind(text, joins.POLICY, engine).measures[0].l1
 
 
 def a_unit_of_a_hundred_thousand_rows_is_cut(kind: EngineKind) -> None:
@@ -748,6 +763,7 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     the_bound_is_keyed_and_blind_to_order,
     units_do_not_all_keep_the_same_groups,
     filters_come_before_the_bound_and_joins_too,
+    joins_within_at_most_lose_no_row,
     a_unit_of_a_hundred_thousand_rows_is_cut,
     neighbours_differ_by_no_more_than_the_sensitivity,
     a_bound_that_nobody_reaches_changes_nothing,

@@ -35,7 +35,7 @@ def test_an_answer_has_an_interval_on_every_cell(people: Session) -> None:
         assert row["n_low"] <= row["n"] <= row["n_high"]
         assert row["avg_low"] <= row["avg"] <= row["avg_high"]
     assert answer.mechanism == {"n": "discrete laplace", "avg": "discrete laplace"}
-    assert answer.assumes == {"n": "always", "avg": "always"}
+    assert answer.assumes == {"n": "at_most", "avg": "at_most"}
     assert answer.cost.epsilon == 10
 
 
@@ -248,7 +248,7 @@ def test_the_answer_goes_elsewhere(people: Session) -> None:
     assert answer.to_arrow().num_rows == 4
     facts = json.loads(answer.to_json())
     assert facts["rows"][0]["region"] == "N"
-    assert facts["assumes"] == {"n": "always", "avg": "always"}
+    assert facts["assumes"] == {"n": "at_most", "avg": "at_most"}
     text = str(answer)
     assert all(word in text for word in ("region", "ε = 10", "0.95 interval"))
     assert "<table>" in answer._repr_html_()

@@ -6,7 +6,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Policy, RowUnit
+from confide.policy import Contribution, Policy, RowUnit
 from confide.privacy.limits import MOST_COLUMNS, MOST_MEASURED
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
@@ -30,16 +30,18 @@ def bind(
     bounds: Mapping[str, tuple[Fraction, Fraction]] | None = None,
     dialect: str = DIALECT,
     mechanisms: Mapping[str, str] | str = "auto",
+    at_most: Contribution | None = None,
 ) -> Question:
     """The question that a SQL text asks under a policy; the text may be parsed already, in the dialect.
 
     `bounds` limit computed columns of an inner query.
 
-    `mechanisms` names a mechanism for all columns, or by column; `auto` leaves the choice to forecasts.
+    `mechanisms` names a mechanism for all columns, or by column; `auto` leaves the choice to forecasts. `at_most` is
+    what one unit may have in the whole of FROM, in place of what the policy's tables say.
     """
     select = text if isinstance(text, exp.Select) else parse(text, dialect)
     try:
-        return _question(select, policy, catalog, bounds or {}, dialect, mechanisms)
+        return _question(select, Scope(policy, catalog, at_most=at_most), bounds or {}, dialect, mechanisms)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None
 
@@ -52,8 +54,7 @@ def bind_whole(table: str, policy: Policy, catalog: Catalog) -> Question:
 
 def _question(
     select: exp.Select,
-    policy: Policy,
-    catalog: Catalog,
+    scope: Scope,
     bounds: Mapping[str, tuple[Fraction, Fraction]],
     dialect: str,
     mechanisms: Mapping[str, str] | str,
@@ -64,11 +65,11 @@ def _question(
         raise QueryError(
             f"the SELECT has {len(select.expressions)} columns, at most {MOST_COLUMNS} are answered at once"
         )
-    scope = Scope(policy, catalog)
     source = bind_from(select, scope, bounds)
     clause = select.args.get("where")
     where = predicate(clause.this, scope) if clause is not None else Always(True)
     keys = bind_keys(select, scope)
+    source = source.under(keys)
     aggregates = Aggregates(scope, source, bool(keys), where != Always(True))
     columns = _columns(select, keys, aggregates, scope, mechanisms)
     released = Released(aliases_of(select.expressions), columns, keys, aggregates, scope)
@@ -89,9 +90,10 @@ def _question(
         limit=whole_number(select, "limit"),
         offset=whole_number(select, "offset") or 0,
         neighbours=source.neighbours,
-        unit="row" if isinstance(policy.unit, RowUnit) else str(policy.unit),
+        unit="row" if isinstance(scope.policy.unit, RowUnit) else str(scope.policy.unit),
         tables=source.tables,
         possible=possible_groups(summary, condition, catalog),
+        counted=source.counted,
     )
     _check_released(question)
     return question

@@ -105,7 +105,7 @@ LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     tree.Summary: ("order_by",),  # the policy's columns
     Tabulation: ("order_by",),
     asked.Measure: ("typical", "ceiling"),  # for forecasts; told by what is counted
-    asked.Question: ("possible",),  # follows from the rest, the policy and the state of public tables
+    asked.Question: ("possible", "counted"),  # follow from the rest, the policy and the state of public tables
     Conjunction: ("possible",),
 }
 """Fields that are not spelled, and why that is safe."""

@@ -184,6 +184,8 @@ class Question:
     """The groups that can have rows, by their places in the product of the keys' domains; None if all can, or if how
     many there are is private. No other group is measured or shown.
     """
+    counted: str = ""
+    """Of each unit how many rows count, and what says so; empty where nothing is ever left out."""
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -1,7 +1,7 @@
 """FROM: which rows a query speaks of, whose they are, and how many of them one unit can change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -10,11 +10,13 @@ from sqlglot import exp
 from confide.errors import ParameterError, QueryError
 from confide.policy import Contribution, Identifier, KeyUnit
 from confide.query.clause import check_inner_clauses, check_subquery
+from confide.query.conjunction import sources_of
 from confide.query.expression import predicate
 from confide.query.join import bind_join, equal_units, plain, root_of, table_of, unit_of
+from confide.query.joined_rows import JoinedRows, joined_rows
 from confide.query.parse import shown
 from confide.query.scope import Scope, Source
-from confide.query.tree import Always, Bound, Cell, Derived, Field, Join, PerUnit, Relation, Scan
+from confide.query.tree import Always, BinnedKey, Bound, Cell, Derived, Field, Join, Key, PerUnit, Relation, Scan
 from confide.query.unit_aggregate import unit_aggregate
 
 Neighbours = Literal["add-remove", "replace-one"]
@@ -37,6 +39,19 @@ class From:
     """Every row of the one private table is in the relation exactly once (no join, no inner query)."""
     order_by: tuple[Field, ...]
     tables: tuple[str, ...]
+    joined: JoinedRows | None = None
+    """What `rows` and `groups` are made of, where they follow from the policy's tables."""
+    counted: str = ""
+    """Of each unit how many rows count, and what says so; empty where nothing is ever left out."""
+
+    def under(self, keys: tuple[Key, ...]) -> "From":
+        """With as many groups as such keys make of one unit's rows."""
+        if self.joined is None or self.bound is None or not keys:
+            return self
+        keyed = sources_of(tuple(key.number if isinstance(key, BinnedKey) else key.field for key in keys))
+        groups = self.joined.groups(keyed)
+        told = f", in at most {groups:,} group{'s' * (groups > 1)}" if groups < self.rows else ""
+        return replace(self, groups=groups, bound=replace(self.bound, groups=groups), counted=f"{self.counted}{told}")
 
 
 def bind_from(select: exp.Select, scope: Scope, limits: Limits) -> From:
@@ -45,7 +60,7 @@ def bind_from(select: exp.Select, scope: Scope, limits: Limits) -> From:
     if clause is None:
         raise QueryError("the query has no FROM; write SELECT COUNT(*) FROM a_table")
     named = _named_queries(select)
-    relation, unit, tables = _first(clause.this, scope, limits, named)
+    relation, unit, tables, inside = _first(clause.this, scope, limits, named)
     if named:
         raise QueryError(
             f"WITH {next(iter(named))[:60]} is not used in FROM; one inner query is answered, in the first place"
@@ -59,7 +74,7 @@ def bind_from(select: exp.Select, scope: Scope, limits: Limits) -> From:
         raise QueryError("the query reads public tables only; they need no privacy, read them directly")
     tables += tuple(source.table.name for source in private if source.table is not None)
     if isinstance(scope.policy.unit, KeyUnit):
-        return _by_key(relation, unit, private, scope, tuple(dict.fromkeys(tables)))
+        return _by_key(relation, unit, private, scope, tuple(dict.fromkeys(tables)), inside)
     return _by_row(relation, private, scope)
 
 
@@ -83,25 +98,43 @@ def _by_row(relation: Relation, private: list[Source], scope: Scope) -> From:
 
 
 def _by_key(
-    relation: Relation, unit: Field | None, private: list[Source], scope: Scope, tables: tuple[str, ...]
+    relation: Relation,
+    unit: Field | None,
+    private: list[Source],
+    scope: Scope,
+    tables: tuple[str, ...],
+    inside: str,
 ) -> From:
     policy = scope.policy
     assert isinstance(policy.unit, KeyUnit)
     neighbours: Neighbours = "replace-one" if policy.replaces(tables) else "add-remove"
     if unit is not None and isinstance(relation, PerUnit):
-        return From(relation, unit, frozenset((unit,)), None, 1, 1, neighbours, False, (), tables)
+        return From(relation, unit, frozenset((unit,)), None, 1, 1, neighbours, False, (), tables, counted=inside)
     if unit is None:
         relation, unit = _reach_unit(relation, private, scope)
-    limits = [source.table.at_most if source.table is not None else Contribution() for source in private]
-    rows, groups = max(limit.rows for limit in limits), max(limit.groups for limit in limits)
     # Every column takes part in the order of a unit's rows, so that rows that tie are the same to every query.
     order_by = tuple(
         Field(source.name, column)
         for source in sorted(scope.sources, key=lambda source: source.label)
         for _, column in sorted(source.columns.items())
     )
-    equal = equal_units(relation, unit)
-    return From(relation, unit, equal, Bound(unit, rows, groups), rows, groups, neighbours, False, order_by, tables)
+    equal, limit, joined = equal_units(relation, unit), scope.at_most, None
+    if limit is None:
+        joined = joined_rows(relation, scope.sources, policy, scope.catalog)
+        limit = Contribution(joined.rows, joined.groups(frozenset()))
+    said = "as at_most of the view says" if joined is None else f"by at_most: {joined.words}"
+    bound = Bound(unit, limit.rows, limit.groups)
+    counted = "; ".join(part for part in (inside, _counted(policy.unit, limit.rows, said)) if part)
+    return From(
+        relation, unit, equal, bound, limit.rows, limit.groups, neighbours, False, order_by, tables, joined, counted
+    )
+
+
+def _counted(unit: KeyUnit, rows: int, said: str) -> str:
+    """Which rows of a unit count, by which bound."""
+    if rows == 1:
+        return f"one row of each {unit} counts"
+    return f"at most {rows:,} rows of each {unit} count, {said}"
 
 
 def _reach_unit(relation: Relation, private: list[Source], scope: Scope) -> tuple[Relation, Field]:
@@ -124,7 +157,7 @@ def _reach_unit(relation: Relation, private: list[Source], scope: Scope) -> tupl
 
 def _first(
     node: exp.Expr, scope: Scope, limits: Limits, named: dict[str, exp.Select]
-) -> tuple[Relation, Field | None, tuple[str, ...]]:
+) -> tuple[Relation, Field | None, tuple[str, ...], str]:
     if isinstance(node, exp.Table) and not node.args.get("db"):
         inner = named.pop(node.name.casefold(), None)
         if inner is not None:
@@ -134,7 +167,7 @@ def _first(
         return _per_unit(node, scope, limits)
     source = table_of(node, scope)
     assert source.table is not None
-    return Scan(source.table.name, source.name, source.table.public), None, ()
+    return Scan(source.table.name, source.name, source.table.public), None, (), ""
 
 
 def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
@@ -156,8 +189,10 @@ def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
 # --- one row per unit -------------------------------------------------------------------------------------------------
 
 
-def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit, Field, tuple[str, ...]]:
-    """`(SELECT key, SUM(x) AS total FROM ... WHERE ... GROUP BY key) AS t`: aggregates of each unit's own rows."""
+def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit, Field, tuple[str, ...], str]:
+    """`(SELECT key, SUM(x) AS total FROM ... WHERE ... GROUP BY key) AS t`: aggregates of each unit's own rows, and
+    how many rows they are clamped to.
+    """
     select, alias = node.this, node.alias or "per_unit"
     if not isinstance(scope.policy.unit, KeyUnit):
         raise QueryError(
@@ -181,7 +216,9 @@ def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit
         alias, name, None if key is None else (key, unit), ((own, derived) for own, derived, _ in columns)
     )
     parts = tuple((derived.name, cell, derived.span) for _, derived, cell in columns)
-    return PerUnit(source.relation, condition, source.unit, parts, name), Field(name, unit), source.tables
+    relation = PerUnit(source.relation, condition, source.unit, parts, name)
+    told = f"in the inner query counts and sums are cut at what {source.rows:,} rows give: {source.counted}"
+    return relation, Field(name, unit), source.tables, told
 
 
 def _check_groups(select: exp.Select, inner: Scope, source: From) -> None:

@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Category, Column, Date, Identifier, KeyUnit, Policy, Table
+from confide.policy import Category, Column, Contribution, Date, Identifier, KeyUnit, Policy, Table
 from confide.policy import Number as NumberColumn
 from confide.privacy.limits import MOST_COMPARED, MOST_TABLES
 from confide.query.parse import shown
@@ -89,9 +89,16 @@ class Scope:
     """The sources of one FROM clause. Lookups are case-blind, as in SQL."""
 
     def __init__(
-        self, policy: Policy, catalog: Catalog, names: Iterator[int] | None = None, room: Room | None = None
+        self,
+        policy: Policy,
+        catalog: Catalog,
+        names: Iterator[int] | None = None,
+        room: Room | None = None,
+        at_most: Contribution | None = None,
     ) -> None:
         self.policy = policy
+        self.at_most = at_most
+        """What one unit may have in the whole of FROM, where a view says so."""
         self.catalog = catalog
         self.names = names if names is not None else count()
         self.room = room if room is not None else Room()

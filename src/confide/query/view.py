@@ -1,7 +1,7 @@
 """Views: a join that is declared once, by name, and then asked about as a table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -87,18 +87,6 @@ def expanded(select: exp.Select, length: int, views: Mapping[str, View]) -> tupl
         outer.set("where", exp.Where(this=exp.and_(*conditions)))
     assert isinstance(outer, exp.Select)
     return outer, view
-
-
-def with_bounds(policy: Policy, view: View) -> Policy:
-    """The policy with the view's bounds on the tables that the view is made of."""
-    if view.at_most is None:
-        return policy
-    used = {table.name.casefold() for table in view.select.find_all(exp.Table)}
-    tables = {
-        name: table if table.public or name.casefold() not in used else replace(table, at_most=view.at_most)
-        for name, table in policy.tables.items()
-    }
-    return replace(policy, tables=tables)
 
 
 def _is_view(table: exp.Expr, views: Mapping[str, View]) -> bool:

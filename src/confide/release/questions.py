@@ -9,7 +9,7 @@ from confide.policy import KeyUnit, Policy
 from confide.query import Question, bind
 from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_conjunction, private_tables
 from confide.query.parse import Select, parse
-from confide.query.view import View, expanded, with_bounds
+from confide.query.view import View, expanded
 from confide.release.arguments import Mechanism
 from confide.release.holdings import Holdings
 
@@ -35,15 +35,15 @@ class Questions:
             return remembered
         select = parse(sql, dialect)
         found = expanded(select, len(sql), self.views) if self.views else None
-        policy = holdings.policy
+        policy, at_most = holdings.policy, None
         if found is not None:
-            select, policy = found[0], with_bounds(policy, found[1])
+            select, at_most = found[0], found[1].at_most
         if options == "sample":
             options = sampled(policy)
         if is_conjunction(select, policy, options):
-            return bind_conjunction(select, holdings.policy, holdings.engine, dialect)
+            return bind_conjunction(select, policy, holdings.engine, dialect)
         try:
-            question = bind(select, policy, holdings.engine, limits, dialect, options)
+            question = bind(select, policy, holdings.engine, limits, dialect, options, at_most)
         except QueryError as refusal:
             raise _advised(refusal, holdings, select, dialect, options) from None
         return self.keep(key, question) if found is None else question

@@ -65,7 +65,7 @@ def test_extremes_groups_joins_and_differences(people: Session) -> None:
     answer = people.sql(sql, epsilon=20, confidence=0.99999)
     row = answer.to_dicts()[0]
     assert row["iqr_low"] <= 50 <= row["iqr_high"]
-    assert answer.assumes == {"iqr": "always"}
+    assert answer.assumes == {"iqr": "at_most"}
     bins = people.sql(
         "SELECT BIN(age, 50) AS b, MEDIAN(age) AS m FROM person GROUP BY b HAVING MEDIAN(age) > 60", epsilon=9
     )
@@ -76,7 +76,7 @@ def test_extremes_groups_joins_and_differences(people: Session) -> None:
 def test_wide_and_unbounded_columns_say_what_they_assume(people: Session) -> None:
     plan = people.plan("SELECT MEDIAN(income) AS m, SUM(income) AS s, AVG(income) AS a FROM person", epsilon=10)
     assert [(column.name, column.assumes) for column in plan.columns] == [
-        ("m", "always"),
+        ("m", "at_most"),
         ("s", "density"),
         ("a", "density"),
     ]
@@ -86,7 +86,7 @@ def test_wide_and_unbounded_columns_say_what_they_assume(people: Session) -> Non
     row = answer.to_dicts()[0]
     assert row["m_low"] <= income.median() <= row["m_high"]
     assert row["s_low"] <= income.sum() <= row["s_high"]
-    assert json.loads(answer.to_json())["assumes"] == {"m": "always", "s": "density", "a": "density"}
+    assert json.loads(answer.to_json())["assumes"] == {"m": "at_most", "s": "density", "a": "density"}
     assert "density" in str(answer)
     assert "density" in json.dumps(answer.plot().to_dict())
     for name in ("laplace", "tail", "r2t", "svt"):

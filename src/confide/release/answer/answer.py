@@ -83,7 +83,9 @@ class Answer:
 
     @property
     def assumes(self) -> dict[str, str]:
-        """What each aggregate's interval assumes: `always` nothing, `density` that the data are not too sparse."""
+        """What each aggregate's interval assumes: `always` nothing, `at_most` that no unit has more rows than count,
+        `density` that the data are not too sparse.
+        """
         return {column.name: column.assumes for column in self.values}
 
     @cached_property

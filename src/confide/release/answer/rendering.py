@@ -16,6 +16,11 @@ _WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step
 """Columns of words; all others are numbers, and stand to the right."""
 
 Rows = Sequence[tuple[str, ...]]
+_HOLDS = {
+    "density": "where the data are dense enough (density)",
+    "at_most": "where no unit has more rows than count (at_most)",
+}
+"""Where intervals hold, by what they assume."""
 _WATERMARK = "TEST NOISE: this answer protects nobody"
 
 
@@ -75,8 +80,8 @@ def answer_lines(answer: "Answer") -> list[str]:
         lines.append(f"... {len(answer) - _MOST_ROWS:,} more rows; to_polars(), or --json, has all")
     mechanisms = ", ".join(f"{name}: {mechanism}" for name, mechanism in answer.mechanism.items())
     lines.append(f"cost {answer.cost} · {mechanisms}")
-    assumed = sorted({column.assumes for column in answer.values})
-    holds = "whatever the data are" if assumed == ["always"] else "where the data are dense enough (density)"
+    assumed = {column.assumes for column in answer.values}
+    holds = " and ".join(words for kind, words in _HOLDS.items() if kind in assumed) or "whatever the data are"
     lines.append(
         f"each interval holds with confidence {answer.confidence:.4g} {holds} · protects one {_unit(answer.unit)}"
     )

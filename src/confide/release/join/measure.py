@@ -18,6 +18,7 @@ from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
+from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.evaluation import Estimate
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
@@ -168,8 +169,9 @@ def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column]) -
             for weight, largest in zip(question.weights, priced.largest, strict=True)
         )
         notes = (f"what one unit adds is cut at {most}", *_uninformed(question, priced.groups, columns))
+    table = AnswerTable(question, None, (), (), priced.request.confidence, sums)
     return Answer(
-        columns=AnswerTable(question, None, (), (), priced.request.confidence, sums).columns(),
+        columns=tuple(assuming_bounds(column, "".join(notes[:1])) for column in table.columns()),
         confidence=priced.request.confidence,
         cost=Cost.of(priced.request.epsilon, priced.loss),
         unit=_protected(question),

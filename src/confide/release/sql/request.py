@@ -21,6 +21,7 @@ from confide.query.identity import SPELLING, question_name
 from confide.query.question import Measure
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
+from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import cut_to_room, require_room_for_answer
 from confide.release.arguments import exact_epsilon
@@ -120,7 +121,7 @@ def plan_question(
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)
     predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget)
-    notes = [*predicted.notes, *grid_notes(question, holdings.policy)]
+    notes = [*predicted.notes, *_bound_notes(question), *grid_notes(question, holdings.policy)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
         notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
@@ -131,7 +132,7 @@ def plan_question(
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
     return Plan(
-        columns=columns,
+        columns=tuple(assuming_bounds(column, question.counted) for column in columns),
         epsilon=float(exact),
         cost=Cost.of(exact, allocation.loss),
         confidence=confidence,
@@ -142,6 +143,13 @@ def plan_question(
         budget=budget_state(standing),
         notes=tuple(notes),
     )
+
+
+def _bound_notes(question: Question) -> list[str]:
+    """How many rows of a unit count; where several tables multiply them, what learns how many there are."""
+    if " × " not in question.counted:
+        return [question.counted] if question.counted else []
+    return [f"{question.counted}; the noise is for all of them, and mechanism='truncate' learns how many a unit has"]
 
 
 def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:
@@ -182,7 +190,8 @@ def _release(
 ) -> Answer:
     keys, cells, tallies = exact.keys, exact.cells, exact.tallies
     source = holdings.randomness
-    notes = list(grid_notes(question, holdings.policy))
+    notes = [question.counted] if question.counted else []
+    notes += grid_notes(question, holdings.policy)
     if allocation.keys is not None:
         notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
     measurements = [
@@ -196,7 +205,7 @@ def _release(
     ]
     table = AnswerTable(question, keys, measurements, names, confidence, statistics)
     return Answer(
-        columns=table.columns(),
+        columns=tuple(assuming_bounds(column, question.counted) for column in table.columns()),
         confidence=confidence,
         cost=Cost.of(epsilon, allocation.loss),
         unit=question.unit,
