@@ -12,13 +12,16 @@ from decimal import Decimal
 from fractions import Fraction
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
 from confide.engine import Engine, Exact
 from confide.engine.protocol import Counts
+from confide.engine.read import multipass
 from confide.engine.read.cells_from_tally import teller
+from confide.engine.read.multipass import ROOM
 from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind
@@ -444,12 +447,15 @@ def windows_show_the_ranks_in_them(kind: EngineKind) -> None:
         return 9 * count // 10, 9 * count // 10 + 3
 
     with opened(kind, policy, {"t": pa.table(rows)}) as engine:
-        for text in ("SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", "SELECT MEDIAN(x) AS m FROM t"):
+        grouped = "SELECT g, BIN(x, 40000) AS b, MEDIAN(x) AS m FROM t GROUP BY g, b"
+        for text in ("SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", "SELECT MEDIAN(x) AS m FROM t", grouped):
             summary = bind(text, policy, engine).summary
-            for grid in (None, EvenGrid(-3_000, 60_000, 7)):
+            # However many values lie between those that are wanted: with a condition for all groups, or for each.
+            for grid, room in ((None, ROOM), (EvenGrid(-3_000, 60_000, 7), ROOM), (None, 0)):
                 asked = replace(summary, tallies=tuple(replace(tally, grid=grid) for tally in summary.tallies))
                 whole = engine.evaluate(asked, CHARGE, SECRET).tallies[0]
-                found = engine.evaluate(asked, CHARGE, SECRET, None, {0: [windows, far]}).tallies[0]
+                with patch.object(multipass, "ROOM", room):
+                    found = engine.evaluate(asked, CHARGE, SECRET, None, {0: [windows, far]}).tallies[0]
                 assert sum(len(values) for values, _ in found) <= sum(len(values) for values, _ in whole)
                 for one, other in zip(whole, found, strict=True):
                     count = int(one[1].sum())
@@ -485,6 +491,10 @@ def a_tally_changes_no_cell_and_no_cell_a_tally(kind: EngineKind) -> None:
     apart = [f"SELECT g, COUNT(*) AS n, SUM(x) AS s, MEDIAN(x) {some} AS q FROM t GROUP BY g"]
     apart.append(f"SELECT COUNT(*) {some} AS n, AVG(x) AS m, MEDIAN(x) AS q FROM t")
     apart.append("SELECT SUM(x) AS s, MEDIAN(w) AS q FROM t")
+
+    def middle(count: int) -> tuple[int, int]:
+        return count // 2 - 9, count // 2 + 9
+
     with opened(kind, policy, {"t": pa.table(rows)}) as engine:
         for text in [*texts, *apart]:
             bounded = bind(text, policy, engine).summary
@@ -496,11 +506,13 @@ def a_tally_changes_no_cell_and_no_cell_a_tally(kind: EngineKind) -> None:
                     asked = replace(summary, tallies=(replace(tally, grid=grid),))
                     assert teller(asked) == (None if text in apart else 0)
                     values = engine.evaluate(replace(asked, cells=()), CHARGE, SECRET)
-                    for windows in ({}, {0: [lambda count: (count // 2 - 9, count // 2 + 9)]}):
+                    for windows in ({}, {0: [middle]}):
                         both = engine.evaluate(asked, CHARGE, SECRET, None, windows)
                         assert integers(both) == integers(alone)
                         if not windows:
                             assert integers_of(both.tallies) == integers_of(values.tallies)
+                        for one, other in zip(values.tallies[0], both.tallies[0], strict=True):
+                            assert_seen_alike(one, other, *middle(int(one[1].sum())))
 
 
 def integers_of(tallies: Sequence[Sequence[Counts]]) -> list[Any]:

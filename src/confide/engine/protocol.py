@@ -69,6 +69,11 @@ class Engine(Protocol):
         """Names the state of the data; it changes when the data do."""
         ...
 
+    @property
+    def steady(self) -> bool:
+        """Whether several readings of one question see the same rows, or end it: only then it is read in passes."""
+        ...
+
     def ready(self) -> None:
         """Refuse, before anything is charged, data that cannot be reached, or are not those that were opened.
 

@@ -67,6 +67,10 @@ class SqlEngine(ABC):
     def _public_descriptions(self, table: str) -> Mapping[str, Column | None]:
         """The columns of a public table, those that the policy describes with their description."""
 
+    @property
+    def steady(self) -> bool:
+        return True
+
     def ready(self) -> None:
         """Refuse, before anything is charged, what is known not to work. What fails later is paid for."""
         if not self._unchanged():
@@ -102,7 +106,9 @@ class SqlEngine(ABC):
     def _exact(self, summary: Summary, secret: bytes, keep: Keep | None, windows: Windows) -> Exact:
         writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
         bounding = not self._bounded_anyway(summary)
-        return Evaluation(summary, writer, bounding, self._rows, self._columns, self._batches).exact(keep, windows)
+        most = self._policy.summary_rows
+        evaluation = Evaluation(summary, writer, bounding, self._rows, self._columns, self._batches, most)
+        return evaluation.exact(keep, windows)
 
     def _bounded_anyway(self, summary: Summary) -> bool:
         """Whether no unit can have more rows than its bound: then bounding changes nothing and is left out."""

@@ -11,8 +11,9 @@ import pytest
 
 import confide
 import confide.release.sql.request
-from confide.engine.read.multipass import FEW, ChangedError, passes, refined
-from confide.engine.sql.stretches import MOST, Stretch, inside, united
+from confide.engine.read import multipass
+from confide.engine.read.multipass import FEW, ChangedError, most_numbers, passes, refined
+from confide.engine.sql.stretches import MOST, ByGroup, Wanted, inside, united
 from confide.policy import Number
 from confide.query.grid import EvenGrid, FloatingGrid
 from confide.query.tree import Field, Reading, Span, Tallied
@@ -24,20 +25,23 @@ def tally(low: int, high: int, grid: Any = None, sums: bool = False) -> Tallied:
     return Tallied(Reading(Field("s0", column), Span(low, high)), grid=grid, sums=sums)
 
 
-def read_in_passes(read: Any, wanted: Tallied, groups: int, windows: Any) -> Any:
+def read_in_passes(read: Any, wanted: Tallied, groups: int, windows: Any, numbered: bool = False) -> Any:
     first, *finer = passes(wanted, groups)
-    return refined(read, read(first, None), first, finer, windows)
+    return refined(read, read(first, None), first, finer, windows, numbered)
 
 
 def reader(groups: Sequence[np.ndarray]) -> Any:
     """Counts values on a grid as an engine does; of stretches some values more come along."""
     asked = []
 
-    def read(asked_for: Tallied, stretches: Sequence[Stretch] | None) -> Any:
+    def read(asked_for: Tallied, stretches: Wanted | None) -> Any:
         asked.append(asked_for)
         found = []
-        for every in groups:
-            wanted = [(-(2**62), 2**62)] if stretches is None else united(stretches)
+        for group, every in enumerate(groups):
+            if isinstance(stretches, ByGroup):
+                wanted = [stretch for number, stretch in stretches.parts if number == group] or [(1, 0)]
+            else:
+                wanted = [(-(2**62), 2**62)] if stretches is None else united(stretches)
             values = every[np.any([(every >= low) & (every <= high) for low, high in wanted], axis=0)]
             grid = asked_for.grid
             points = values if grid is None else np.array([grid.point(int(value)) for value in values], dtype=np.int64)
@@ -54,7 +58,7 @@ def test_passes_are_nested_and_end_with_the_tally(low, high, step, groups):
     wanted = tally(low, high, EvenGrid(low, high, step) if step > 1 else None)
     found = passes(wanted, groups)
     assert found[-1] == wanted
-    assert 2 <= len(found) <= 3
+    assert 2 <= len(found) <= (3 if groups * (high - low) < 10**9 else 5)
     steps = [own.grid.step for own in found[:-1]] + [step]
     assert all(coarse % fine == 0 and coarse > fine for coarse, fine in pairwise(steps))
     assert found[0].grid.cells < EvenGrid(low, high, step).cells / 10
@@ -103,6 +107,64 @@ def test_windows_show_what_one_pass_shows(seed):
         assert int(own[1].sum()) == rows
         for window in (one, two):
             assert_seen_alike(exact, own, *window(rows))
+
+
+@pytest.mark.parametrize("width", [10**9, 2**62 - 1])
+@pytest.mark.parametrize("count", [1, 7, 60])
+def test_no_pass_has_more_numbers_than_public_facts_say(count, width, monkeypatch):
+    """Groups that lie apart, crowded where windows end: of each group only its own cells are read."""
+    monkeypatch.setattr(multipass, "ROOM", 4_000)
+    random, sizes = np.random.default_rng(count), []
+    groups = [
+        np.sort(np.concatenate([place * (width // count) + random.integers(0, 3_000 * (place + 1), 600), [width - 1]]))
+        for place in range(count)
+    ]
+    wanted = tally(0, width)
+
+    def one(rows: int) -> tuple[int, int]:
+        return rows // 2 - 20, rows // 2 + 20
+
+    read, asked = reader(groups)
+
+    def counted(*arguments: Any) -> Any:
+        found = read(*arguments)
+        sizes.append(sum(len(values) for values, _ in found))
+        return found
+
+    found = read_in_passes(counted, wanted, count, [one], numbered=True)
+    assert max(sizes) <= most_numbers(wanted, count, [one])
+    assert len(asked) <= 9
+    for exact, own in zip(read(wanted, None), found, strict=True):
+        assert_seen_alike(exact, own, *one(int(exact[1].sum())))
+    if count == 60:
+        assert max(sizes) < sum(len(values) for values, _ in read(wanted, None))
+
+
+def test_each_group_is_read_near_its_own_quantile(monkeypatch):
+    """Keys of every kind whose values are known, in one statement; the answers of one reading, draw for draw."""
+    random = np.random.default_rng(6)
+    place = random.integers(0, 300, 3_000)
+    frame = pl.DataFrame(
+        {
+            "g": [None if place % 3 == 2 else "ab"[place % 3] for place in place.tolist()],
+            "h": place,
+            "b": place % 7,
+            "x": place * 10**6 + random.integers(0, 10**6, 3_000),
+        }
+    )
+    columns = {"g": {"values": ["a", "b"], "nulls": True}, "h": {"values": list(range(300))}, "b": {"range": [0, 6]}}
+    columns["x"] = {"range": [0, 4 * 10**8]}
+    rules = {"budget": {"epsilon": 1e6}, "unit": "row", "tables": {"t": {"columns": columns}}}
+    monkeypatch.setattr(multipass, "ROOM", 1)
+    for keys in ("g", "h", "g, b", "b, g, BIN(x, 200000000)"):
+        sql, told = f"SELECT {keys}, MEDIAN(x) AS m, QUANTILE(x, 0.9) AS q FROM t GROUP BY {keys}", []
+        for few in (True, False):
+            with confide.testing.open(rules, {"t": frame}, seed=11) as session:
+                statements = _watched(session._holdings.engine, monkeypatch)
+                monkeypatch.setattr(confide.release.sql.request, "few_rows", lambda *_, few=few: few)
+                told.append(session.sql(sql, epsilon=400, mechanism="svt").to_dicts())
+                assert any("VALUES" in text for text in statements) == (not few)
+        assert told[0] == told[1]
 
 
 def test_far_fewer_numbers_are_read():

@@ -20,7 +20,7 @@ from confide.policy import load
 from confide.query import bind
 from confide.query.grid import LARGEST_SUMMARY, EvenGrid, FloatingGrid, floating_grid
 from confide.query.identity import question_name
-from confide.release.sql.grids import gridded
+from confide.release.sql.grids import gridded, settled
 from confide.release.sql.statistics import measure_statistic, plan_statistic
 
 WIDE = {"range": [0, 10_000_000], "grain": 0.01}
@@ -113,21 +113,84 @@ def _many(column: Any) -> dict[str, Any]:
 def test_plan_and_answer_say_so_before_and_after_paying() -> None:
     sql = "SELECT MEDIAN(x) AS m FROM t"
     with confide.testing.open(policy(), {"t": frame()}, seed=1) as session:
-        (said,) = [note for note in session.plan(sql, epsilon=1).notes if "steps of" in note]
+        (said,) = [note for note in session.plan(sql, epsilon=1, mechanism="smooth").notes if "steps of" in note]
         assert said.startswith("m is read in steps of 20:")
-        assert said in session.sql(sql, epsilon=1).notes
+        assert said in session.sql(sql, epsilon=1, mechanism="smooth").notes
     with confide.testing.open(policy(size=4_000), {"t": frame()}, seed=1) as session:
-        assert not [note for note in session.plan(sql, epsilon=1).notes if "steps of" in note]
-        assert not session.sql(sql, epsilon=1).notes
+        assert not [n for n in session.plan(sql, epsilon=1, mechanism="smooth").notes if "steps of" in n]
+        assert not session.sql(sql, epsilon=1, mechanism="smooth").notes
 
 
 def test_the_forecast_counts_the_grid() -> None:
     sql = "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g, BIN(x, 100000)"
     with confide.testing.open(policy(), {"t": frame()}, seed=1) as session:
-        coarse = session.plan(sql, epsilon=1e4).half_width["m"]
+        coarse = session.plan(sql, epsilon=1e4, rows=10**9, mechanism="smooth").half_width["m"]
     with confide.testing.open(policy(size=4_000), {"t": frame()}, seed=1) as session:
-        assert coarse >= session.plan(sql, epsilon=1e4).half_width["m"]
+        assert coarse >= session.plan(sql, epsilon=1e4, rows=10**9, mechanism="smooth").half_width["m"] + 10_000
     assert coarse >= 10_000  # half of a step
+
+
+# --- below the step ---------------------------------------------------------------------------------------------------
+
+UNBOUNDED = {"range": "unbounded", "grain": 0.01}
+
+
+@pytest.mark.parametrize("mechanism", ["svt", "pair"])
+@pytest.mark.parametrize("rows", ["private", "public"])
+@pytest.mark.parametrize("column", [WIDE, UNBOUNDED], ids=["range", "unbounded"])
+def test_what_is_seen_through_a_window_needs_no_steps(column: Any, rows: str, mechanism: str) -> None:
+    """The same draws give the same bytes, whether the policy says that there are few rows or nothing."""
+    if mechanism == "pair" and column is UNBOUNDED:
+        pytest.skip("pair needs a range")
+    texts = ["SELECT MEDIAN(x) AS m, QUANTILE(x, 0.9) AS q, MAX(x) AS h, COUNT(*) AS n FROM t"]
+    texts += ["SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", "SELECT MEDIAN(x) AS m FROM t WHERE g <> 'g3'"]
+    told = []
+    for size in (None, 4_000):
+        with confide.testing.open(policy(column, size, rows), {"t": frame()}, seed=5) as session:
+            answers = [session.sql(text, epsilon=3, mechanism=mechanism) for text in texts]
+        assert not [note for answer in answers for note in answer.notes]
+        told.append([answer.to_dicts() for answer in answers])
+    assert told[0] == told[1]
+
+
+def test_balances_need_no_size() -> None:
+    """45,211 account balances between -8,019 and 102,127, of which ±5·10⁶ is known; the bar is 1.0, the paper 13.8."""
+    random = np.random.default_rng(1)
+    drawn = random.lognormal(6.1, 1.5, 45_211) * np.where(random.random(45_211) < 0.08, -0.3, 1)
+    data = pl.DataFrame({"x": np.clip(drawn, -8_019, 102_127).round().astype(int)})
+    widths = {}
+    for size in (None, 45_211):
+        rules = policy({"range": [-5_000_000, 5_000_000]}, size, "public")
+        with confide.testing.open(
+            rules, {"t": data.with_columns(g=pl.lit("g0"), word=pl.lit("one"))}, seed=3
+        ) as session:
+            found = [
+                session.sql("SELECT MEDIAN(x) AS m FROM t", epsilon=f"1.{run:06d}", confidence=0.9) for run in range(20)
+            ]
+        widths[size] = [(row["m_high"] - row["m_low"]) / 2 for answer in found for row in answer.to_dicts()]
+    assert widths[None] == widths[45_211]
+    assert np.mean(widths[None]) <= 1.0
+
+
+def test_what_looks_at_all_values_keeps_its_steps() -> None:
+    sql = "SELECT MEDIAN(x) AS m, QUANTILE(x, 0.9) AS q FROM t"
+    asked = question(sql, policy())
+    plans = [plan_statistic(asked.statistics[0], Fraction(1), 0.95, None, name) for name in ("svt", "em")]
+    read = settled(asked, plans, load(policy()), steady=True)
+    assert [statistic.grid is None for statistic in read.statistics] == [True, False]
+    assert [tally.grid is None for tally in read.summary.tallies] == [True, False]
+    assert settled(asked, plans, load(policy()), steady=False) == asked
+
+
+def test_steps_stay_where_a_window_has_more_ranks_than_a_summary_rows() -> None:
+    asked, rules = question("SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", policy()), load(policy())
+    plans = {e: [plan_statistic(asked.statistics[0], Fraction(1, e), 0.95, None, "svt")] for e in (1, 10**4)}
+    assert settled(asked, plans[1], rules, True).statistics[0].grid is None
+    assert settled(asked, plans[10**4], rules, True) == asked
+    undeclared = question(
+        "SELECT word, MEDIAN(x) AS m FROM t GROUP BY word", policy(budget={"epsilon": 1, "delta": 1e-9})
+    )
+    assert settled(undeclared, plans[1], rules, True) == undeclared
 
 
 @pytest.mark.parametrize("q", [0, Fraction(1, 4), Fraction(1, 2), Fraction(9, 10), 1])

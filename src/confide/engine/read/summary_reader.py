@@ -11,18 +11,21 @@ from confide.engine.protocol import Counts, Exact, Keep, Windows
 from confide.engine.read.arrays import arrange, arrange_tally
 from confide.engine.read.cells_from_tally import parted, teller, told
 from confide.engine.read.key_filter import chosen, listed, merged
-from confide.engine.read.multipass import passes, refined
+from confide.engine.read.multipass import most_cells, passes, refined
 from confide.engine.result import Columns, Rows, ended
 from confide.engine.sql.grid_tally import pointed, summed
 from confide.engine.sql.statement import SummaryWriter
-from confide.engine.sql.stretches import Stretch
+from confide.engine.sql.stretches import Wanted
+from confide.query.grid import LARGEST_SUMMARY
 from confide.query.grouping import key_size
 from confide.query.tree import Summary, Tallied
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One summary, and how its statements are run. `bounding`: whether units have to be cut to their bound."""
+    """One summary, and how its statements are run. `bounding`: whether units have to be cut to their bound; `most`: how
+    many rows a summary may have.
+    """
 
     summary: Summary
     writer: SummaryWriter
@@ -30,6 +33,7 @@ class Evaluation:
     rows: Callable[[str], Rows]
     columns: Callable[[str], Columns]
     batches: Callable[[str], Iterator[Rows]]
+    most: int = LARGEST_SUMMARY
 
     def exact(self, keep: Keep | None, windows: Windows) -> Exact:
         """One statement for cells, unless a tally tells them, and some for each tally."""
@@ -44,22 +48,22 @@ class Evaluation:
             read_cells = bool(summary.cells) and telling is None
             exact = arrange(self.rows(self.writer.statement(self.bounding)) if read_cells else [], summary)
 
-        def read(tally: Tallied, stretches: Sequence[Stretch] | None) -> tuple[Counts, ...]:
-            statement = self.writer.tally_statement(tally, self.bounding, only, stretches)
+        def read(tally: Tallied, wanted: Wanted | None) -> tuple[Counts, ...]:
+            statement = self.writer.tally_statement(tally, self.bounding, only, wanted)
             return self._arranged(self.columns(statement), tally, exact)
 
         groups = prod(key_size(key) or 0 for key in summary.keys) if exact.keys is None else len(exact.keys)
         cells: tuple[NDArray[Any], ...] = exact.cells
         tallies = []
         for place, tally in enumerate(summary.tallies):
-            # Where units are cut to their bound, that is most of the work: once is enough.
-            whole = self.bounding or place not in windows
+            # Where units are cut to their bound, that is most of the work: once is enough, if all values fit.
+            whole = place not in windows or (self.bounding and groups * most_cells(tally) <= self.most)
             first, *finer = (tally,) if whole else passes(tally, groups)
             if place == telling:
                 found, cells = self._telling(first, exact)
             else:
                 found = read(first, None)
-            tallies.append(refined(read, found, first, finer, windows.get(place, ())))
+            tallies.append(refined(read, found, first, finer, windows.get(place, ()), exact.keys is None))
         return replace(exact, cells=cells, tallies=tuple(tallies))
 
     def _telling(self, tally: Tallied, exact: Exact) -> tuple[tuple[Counts, ...], tuple[NDArray[Any], ...]]:

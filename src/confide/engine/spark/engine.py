@@ -164,10 +164,15 @@ class SparkEngine(SqlEngine):
 
         return super().inquire(_Steady(self, inquiry), charge)
 
+    @property
+    def steady(self) -> bool:
+        """Files are steady, or end the question; of a table of a catalogue nothing tells."""
+        return all(place.files for place in self._places.values())
+
     def _exact(self, summary: Summary, secret: bytes, keep: Keep | None, windows: Windows) -> Exact:
         """In passes only over files, which are steady or end the question; else every tally is one reading."""
         several = {place: own for place, own in windows.items() if len(passes(summary.tallies[place], 1)) > 1}
-        if not several or not all(place.files for place in self._places.values()):
+        if not several or not self.steady:
             return super()._exact(summary, secret, keep, {})
         return self.read_steadily(lambda: super(SparkEngine, self)._exact(summary, secret, keep, several))
 

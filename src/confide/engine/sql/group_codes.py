@@ -32,6 +32,14 @@ def place_sql(key: Key, alias: str) -> str:
     )
 
 
+def number_sql(keys: Sequence[Key], aliases: Sequence[str]) -> str:
+    """The number of a group, as `groups_of` counts them, of keys whose values are all known; NULL outside of them."""
+    number = "0"
+    for key, alias in zip(keys, aliases, strict=True):
+        number = f"({number}) * {key_size(key) or 0} + ({place_sql(key, alias)})"
+    return cast(number, "BIGINT")
+
+
 def places(key: Key) -> Mapping[KeyValue, int] | None:
     """From a key's value to its place; None if nobody declared the values."""
     match key:

@@ -7,8 +7,8 @@ from typing import assert_never
 from confide.engine.sql.bounding import BoundedRows, bounded_once, bounded_rows
 from confide.engine.sql.expression_sql import RowWriter
 from confide.engine.sql.grid_tally import gridded_rows, sum_columns
-from confide.engine.sql.group_codes import place_sql, placed
-from confide.engine.sql.stretches import Stretch, inside
+from confide.engine.sql.group_codes import number_sql, place_sql, placed
+from confide.engine.sql.stretches import ByGroup, Wanted, inside, own_values
 from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, integer, name, select
 from confide.engine.storage import Storages
 from confide.policy import Column, Identifier, Text, Unbounded
@@ -64,19 +64,24 @@ class SummaryWriter:
         tally: Tallied,
         bounding: bool = True,
         only: Mapping[int, Sequence[str]] | None = None,
-        stretches: Sequence[Stretch] | None = None,
+        wanted: Wanted | None = None,
         unknown: bool = False,
     ) -> str:
         """SELECT key places or values (see `placing`), a value, and how many of the kept rows have it.
 
-        `only` lists what some keys may be, `stretches` which values are counted; with `unknown`, NULL is one as well.
+        `only` lists what some keys may be, `wanted` which values are counted; with `unknown`, NULL is one as well.
         On an even grid a value is the number of its cell, of which `gridding.pointed` makes a point.
         """
         # In 64 bits whatever it was computed in: arrays of the database know no wider integers.
         value = cast(self._input(Cell("known", tally.subject, tally.where)), "BIGINT")
         counted = "t" if tally.grid is None else "x"
         rows = self._kept([(counted, value)], bounding)
-        known = "" if unknown else f"{counted} IS NOT NULL" if stretches is None else inside(counted, stretches)
+        known = "" if unknown else f"{counted} IS NOT NULL"
+        if isinstance(wanted, ByGroup):
+            number = number_sql(self._summary.keys, self._aliases)
+            rows, known = own_values(rows, [*self._aliases, counted], number, counted, wanted), ""
+        elif wanted is not None:
+            known = inside(counted, wanted)
         if tally.grid is not None:
             rows = gridded_rows(rows, self._aliases, tally.grid, known)
         grouped = ", ".join([*self._aliases, "t"])

@@ -23,7 +23,7 @@ _SAME: Final = (
     exp.Join, exp.LT, exp.LTE, exp.Least, exp.Literal, exp.Lower, exp.Max, exp.Min, exp.Mod, exp.Mul, exp.NEQ, exp.Neg,
     exp.Null, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Replace, exp.RowNumber, exp.DenseRank, exp.Select,
     exp.Star, exp.Sub, exp.Subquery, exp.Sum, exp.TableAlias, exp.Tuple, exp.Union, exp.Where, exp.Window, exp.With,
-    exp.GroupingSets, exp.Grouping, exp.Limit, exp.BitwiseAnd, exp.Length, exp.Substring, exp.Trim,
+    exp.GroupingSets, exp.Grouping, exp.Limit, exp.BitwiseAnd, exp.Length, exp.Substring, exp.Trim, exp.Values,
 )  # fmt: skip
 _TYPES: Final = {
     exp.DType.BIGINT, exp.DType.INT128, exp.DType.DOUBLE, exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE,

@@ -21,6 +21,7 @@ from confide.release.answer.plan import PlannedColumn, Within
 from confide.release.arguments import by_name
 from confide.release.expected import expected_rows, group_count
 from confide.release.sql.allocation import Allocation, allocate
+from confide.release.sql.grids import settled
 from confide.release.sql.statistics import expect_statistic, plan_statistic
 
 _ASSUMED_ROWS = 1_000
@@ -39,6 +40,8 @@ class Forecast:
     rows: float
     public_rows: int | None
     notes: tuple[str, ...]
+    policy: Policy
+    steady: bool
 
     def at(self, epsilon: Fraction) -> tuple[tuple[PlannedColumn, ...], Allocation]:
         """The expected intervals at ε: those of a made-up group of typical rows, by the code of the real ones."""
@@ -49,7 +52,8 @@ class Forecast:
             for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
         ]
         expected: list[Estimate] = []
-        for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
+        read = settled(question, allocation.plans, self.policy, self.steady)
+        for statistic, plan in zip(read.statistics, allocation.plans, strict=True):
             # The mechanism is what it will be; how wide it is depends on how many rows the caller expects.
             level = needed_confidences(all_values(question), self.confidence)[len(expected)]
             seen = plan_statistic(statistic, plan.loss.epsilon, level, round(self.rows), plan.name)
@@ -106,6 +110,7 @@ def forecast(
     split: Mapping[str, Fraction],
     rows: int | None,
     budget: Budget,
+    steady: bool = True,
 ) -> Forecast:
     """How large groups are: told by the caller, else by the policy, else assumed, and said so."""
     groups = group_count(question) or 1
@@ -124,7 +129,9 @@ def forecast(
             else "assumed"
         )
         notes = (f"the width depends on how many rows a group has: {per_group:,.0f} here, {said}",)
-    return Forecast(question, budget, confidence, split, per_group, expected_rows(question, policy), notes)
+    return Forecast(
+        question, budget, confidence, split, per_group, expected_rows(question, policy), notes, policy, steady
+    )
 
 
 def _target(within: Within, names: list[str]) -> Callable[[PlannedColumn], float]:

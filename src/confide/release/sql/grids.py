@@ -1,10 +1,14 @@
 """Which statistics are read on a public grid, so that no summary grows beyond its cap. Public facts only."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from confide.engine.protocol import Window
+from confide.engine.read.multipass import most_numbers
 from confide.errors import QueryError
+from confide.mechanism.statistic import StatisticPlan
 from confide.policy import Policy
 from confide.query.grid import EvenGrid, Grid, even_grid, floating_grid
 from confide.query.question import Question, ShownValue, Statistic, statistics_of
@@ -29,6 +33,33 @@ def gridded(question: Question, policy: Policy) -> Question:
         if grid is not None:
             tally = replace(tally, grid=grid, sums=statistic.kind != "quantile")
         statistics.append(replace(statistic, tally=tallies.setdefault(tally, len(tallies)), grid=grid))
+    return replace(question, statistics=tuple(statistics), summary=replace(question.summary, tallies=tuple(tallies)))
+
+
+def settled(question: Question, plans: Sequence[StatisticPlan], policy: Policy, steady: bool) -> Question:
+    """The question as it is read: without a grid for what a mechanism sees through a window of ranks.
+
+    In passes over rows that are steady, no more values leave than a window has ranks and its ends have cells; how many
+    that is at most follows from the text, the policy and the price. Where it is more than the room of a summary, or
+    where keys are not known, the grid stays.
+    """
+    groups = group_count(question)
+    if not steady or groups is None or all(statistic.grid is None for statistic in question.statistics):
+        return question
+    bare = [replace(question.summary.tallies[s.tally], grid=None, sums=False) for s in question.statistics]
+    windows: dict[Tallied, list[Window]] = {}
+    for statistic, plan, tally in zip(question.statistics, plans, bare, strict=True):
+        window = plan.window()
+        if statistic.grid is not None and window is not None:
+            windows.setdefault(tally, []).append(window)
+    tallies: dict[Tallied, int] = {}
+    statistics = []
+    for statistic, plan, tally in zip(question.statistics, plans, bare, strict=True):
+        grid, own = statistic.grid, question.summary.tallies[statistic.tally]
+        fine = tally in windows and plan.window() is not None
+        if fine and most_numbers(tally, groups, windows[tally]) <= policy.summary_rows:
+            grid, own = None, tally
+        statistics.append(replace(statistic, tally=tallies.setdefault(own, len(tallies)), grid=grid))
     return replace(question, statistics=tuple(statistics), summary=replace(question.summary, tallies=tuple(tallies)))
 
 

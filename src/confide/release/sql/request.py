@@ -32,7 +32,7 @@ from confide.release.least_epsilon import made_at
 from confide.release.purpose import sql_purpose
 from confide.release.sql.allocation import Allocation, allocate
 from confide.release.sql.forecast import forecast
-from confide.release.sql.grids import grid_notes, gridded
+from confide.release.sql.grids import grid_notes, gridded, settled
 from confide.release.sql.statistics import measure_statistic
 
 
@@ -81,13 +81,13 @@ class PricedQuestion:
         return self.allocation.loss
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
-        question, allocation = self.request.question, self.allocation
+        asked, allocation = self.request.question, self.allocation
+        question = settled(asked, allocation.plans, holdings.policy, holdings.engine.steady)
         keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
         windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
         read = holdings.engine.evaluate
         exact = _possible(question, lambda: read(question.summary, charge, holdings.ledger.secret, keep, windows))
-        answer = _release(holdings, question, exact, allocation, self.request.epsilon, self.request.confidence)
-        return cut_to_room(answer)
+        return cut_to_room(_release(holdings, question, question_name(asked), exact, allocation, self.request))
 
 
 def sql_request(
@@ -120,8 +120,9 @@ def plan_question(
     standing = holdings.standing()
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)
-    predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget)
-    notes = [*predicted.notes, *_bound_notes(question), *grid_notes(question, holdings.policy)]
+    steady = holdings.engine.steady
+    predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget, steady)
+    notes = [*predicted.notes, *_bound_notes(question)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
         notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
@@ -131,6 +132,7 @@ def plan_question(
         exact = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
+    notes += grid_notes(settled(question, allocation.plans, holdings.policy, steady), holdings.policy)
     return Plan(
         columns=tuple(assuming_bounds(column, question.counted) for column in columns),
         epsilon=float(exact),
@@ -186,8 +188,9 @@ def rank_windows(question: Question, allocation: Allocation) -> Windows:
 
 
 def _release(
-    holdings: Holdings, question: Question, exact: Any, allocation: Allocation, epsilon: Fraction, confidence: float
+    holdings: Holdings, question: Question, name: str, exact: Any, allocation: Allocation, request: SqlRequest
 ) -> Answer:
+    confidence = request.confidence
     keys, cells, tallies = exact.keys, exact.cells, exact.tallies
     source = holdings.randomness
     notes = [question.counted] if question.counted else []
@@ -207,10 +210,10 @@ def _release(
     return Answer(
         columns=tuple(assuming_bounds(column, question.counted) for column in table.columns()),
         confidence=confidence,
-        cost=Cost.of(epsilon, allocation.loss),
+        cost=Cost.of(request.epsilon, allocation.loss),
         unit=question.unit,
         neighbours=question.neighbours,
-        question=question_name(question),
+        question=name,
         notes=tuple(notes),
         test_noise=not source.kernel,
     )
