@@ -19,6 +19,7 @@ from confide.query.question import Question, ShownKey, ShownValue, Value, all_va
 from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
 from confide.query.result_columns import result_columns
+from confide.query.rewrite import plain_form
 from confide.query.scope import Catalog, Scope
 from confide.query.tree import Always, Key, Summary, UnknownKey
 
@@ -32,15 +33,15 @@ def bind(
     mechanisms: Mapping[str, str] | str = "auto",
     at_most: Contribution | None = None,
 ) -> Question:
-    """The question that a SQL text asks under a policy; the text may be parsed already, in the dialect.
+    """The question that a SQL text asks under a policy; it may be parsed already, and in plain form.
 
     `bounds` limit computed columns of an inner query.
 
     `mechanisms` names a mechanism for all columns, or by column; `auto` leaves the choice to forecasts. `at_most` is
     what one unit may have in the whole of FROM, in place of what the policy's tables say.
     """
-    select = text if isinstance(text, exp.Select) else parse(text, dialect)
     try:
+        select = text if isinstance(text, exp.Select) else plain_form(parse(text, dialect), policy, catalog)
         return _question(select, Scope(policy, catalog, at_most=at_most), bounds or {}, dialect, mechanisms)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None

@@ -24,6 +24,7 @@ from confide.query.quantile import quantile_call
 from confide.query.question import Condition, Measure, Neighbours, Order, ShownKey, ShownValue, all_values
 from confide.query.released import Released, aliases_of
 from confide.query.result_columns import result_columns
+from confide.query.rewrite import plain_form
 from confide.query.scope import Catalog, Scope, Source
 from confide.query.tree import (
     Always,
@@ -127,7 +128,7 @@ def private_tables(select: exp.Select, policy: Policy) -> int:
 
 def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, dialect: str = DIALECT) -> Conjunction:
     """The question that a SQL text asks, as a join without contribution bounds; it may be parsed already."""
-    select = text if isinstance(text, exp.Select) else parse(text, dialect)
+    select = text if isinstance(text, exp.Select) else plain_form(parse(text, dialect), policy, catalog)
     check_clauses(select)
     check_parts(select)
     for name, value in select.args.items():

@@ -40,7 +40,9 @@ def join_pairs(join: exp.Join, scope: Scope) -> tuple[Source, Pairs]:
     known = ("this", "on", "using", "kind", "side")
     extras = [name for name, value in join.args.items() if value and name not in known]
     if extras or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-        words = " ".join(word for word in (*(name.upper() for name in extras[:1]), side, kind) if word)
+        words = " ".join(
+            word for word in (*(str(join.args[name]).upper()[:40] for name in extras[:1]), side, kind) if word
+        )
         raise QueryError(f"{words} JOIN is not answered; write JOIN or LEFT JOIN with ON a.key = b.key")
     earlier = list(scope.sources)
     right = table_of(join.this, scope)
@@ -136,7 +138,9 @@ def table_of(node: exp.Expr, scope: Scope) -> Source:
 def _on(join: exp.Join, right: Source, scope: Scope) -> Pairs:
     condition = join.args.get("on")
     if condition is None:
-        raise QueryError(f"{right.alias} is joined without ON; a cross join is not answered, write ON a.key = b.key")
+        raise QueryError(
+            f"{right.alias} is joined on no equal columns; a cross join is not answered, write ON a.key = b.key"
+        )
     pairs = []
     inner = condition.unnest()
     for part in conjuncts(inner) if isinstance(inner, exp.And) else (inner,):

@@ -59,12 +59,7 @@ def bind_from(select: exp.Select, scope: Scope, limits: Limits) -> From:
     clause = select.args.get("from_")
     if clause is None:
         raise QueryError("the query has no FROM; write SELECT COUNT(*) FROM a_table")
-    named = _named_queries(select)
-    relation, unit, tables, inside = _first(clause.this, scope, limits, named)
-    if named:
-        raise QueryError(
-            f"WITH {next(iter(named))[:60]} is not used in FROM; one inner query is answered, in the first place"
-        )
+    relation, unit, tables, inside = _first(clause.this, scope, limits)
     if limits and not isinstance(relation, PerUnit):
         raise ParameterError(f"bounds are given for {next(iter(limits))}, but there is no inner query that computes it")
     for join in select.args.get("joins") or ():
@@ -155,35 +150,12 @@ def _reach_unit(relation: Relation, private: list[Source], scope: Scope) -> tupl
     raise QueryError(f"no chain of references leads from {owner.label} to the unit")
 
 
-def _first(
-    node: exp.Expr, scope: Scope, limits: Limits, named: dict[str, exp.Select]
-) -> tuple[Relation, Field | None, tuple[str, ...], str]:
-    if isinstance(node, exp.Table) and not node.args.get("db"):
-        inner = named.pop(node.name.casefold(), None)
-        if inner is not None:
-            name = exp.TableAlias(this=exp.to_identifier(node.alias_or_name))
-            node = exp.Subquery(this=inner.copy(), alias=name)
+def _first(node: exp.Expr, scope: Scope, limits: Limits) -> tuple[Relation, Field | None, tuple[str, ...], str]:
     if isinstance(node, exp.Subquery):
         return _per_unit(node, scope, limits)
     source = table_of(node, scope)
     assert source.table is not None
     return Scan(source.table.name, source.name, source.table.public), None, (), ""
-
-
-def _named_queries(select: exp.Select) -> dict[str, exp.Select]:
-    clause = select.args.get("with_")
-    if clause is None:
-        return {}
-    if clause.args.get("recursive"):
-        raise QueryError("recursive queries are not answered; ask each level by itself")
-    named: dict[str, exp.Select] = {}
-    for item in clause.expressions:
-        if not isinstance(item.this, exp.Select) or item.args.get("scalar") or item.args["alias"].args.get("columns"):
-            raise QueryError("WITH takes a plain query: WITH t AS (SELECT key, SUM(x) AS total FROM ... GROUP BY key)")
-        if item.alias.casefold() in named:
-            raise QueryError(f"WITH names {item.alias[:60]} twice")
-        named[item.alias.casefold()] = item.this
-    return named
 
 
 # --- one row per unit -------------------------------------------------------------------------------------------------

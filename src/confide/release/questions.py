@@ -9,6 +9,7 @@ from confide.policy import KeyUnit, Policy
 from confide.query import Question, bind
 from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_conjunction, private_tables
 from confide.query.parse import Select, parse
+from confide.query.rewrite import plain_form
 from confide.query.view import View, expanded
 from confide.release.arguments import Mechanism
 from confide.release.holdings import Holdings
@@ -38,6 +39,7 @@ class Questions:
         policy, at_most = holdings.policy, None
         if found is not None:
             select, at_most = found[0], found[1].at_most
+        select = plain_form(select, policy, holdings.engine)
         if options == "sample":
             options = sampled(policy)
         if is_conjunction(select, policy, options):
@@ -79,9 +81,9 @@ class BoundedText:
         question = self._questions.remembered(key)
         if question is not None:
             return question
-        if self._select is None:
-            self._select = parse(self.sql, self._dialect)
         holdings = self._holdings
+        if self._select is None:
+            self._select = plain_form(parse(self.sql, self._dialect), holdings.policy, holdings.engine)
         question = bind(self._select, holdings.policy, holdings.engine, self._limits, self._dialect, mechanism)
         return self._questions.keep(key, question)
 

@@ -51,4 +51,9 @@ MUTANTS = (
     Mutant("a row finds a partner in every optional table", "query/possible_groups.py", "    if table.optional:\n", "    if False:\n", "tests/query/test_possible_groups.py::test_what_is_left_out_is_empty_in_every_data_set"),
     Mutant("a case ends with its first branch", "query/row_facts.py", "                if self.surely(condition):\n", "                if True:\n", "tests/query/test_possible_groups.py::test_what_is_left_out_is_empty_in_every_data_set"),
     Mutant("what takes too long to tell is empty", "query/possible_groups.py", "        except TooLongError:\n            return whole\n        return found", "        except TooLongError:\n            pass\n        return found", "tests/query/test_possible_groups.py::test_what_takes_too_long_to_tell_stays_in"),
+    Mutant("a filter moves past a left join", "query/rewrite/plain_form.py", "(not optional or (len(inner.entries) == 1 and not inner.conditions)):", "True:", "tests/query/rewrite/test_plain_form.py::test_refused"),
+    Mutant("what is computed of a row that is not there", "query/rewrite/plain_form.py", "if outputs is not None and not (optional and computed):", "if outputs is not None:", "tests/query/rewrite/test_plain_form.py::test_refused"),
+    Mutant("equal columns of a left join are those of its tables", "query/rewrite/joined.py", "        if not entry.optional:\n", "        if True:\n", "tests/query/rewrite/test_plain_form.py::test_a_database_sees_no_difference"),
+    Mutant("what one branch demands all do", "query/rewrite/joined.py", "if all(part in branch for branch in branches[1:])]", "]", "tests/query/rewrite/test_plain_form.py::test_refused"),
+    Mutant("conditions on pairs of columns are forgotten", "query/rewrite/joined.py", "    rest += pairs\n", "", "tests/query/rewrite/test_plain_form.py::test_a_database_sees_no_difference"),
 )  # fmt: skip
