@@ -93,7 +93,7 @@ def _question(
         neighbours=source.neighbours,
         unit="row" if isinstance(scope.policy.unit, RowUnit) else str(scope.policy.unit),
         tables=source.tables,
-        possible=possible_groups(summary, condition, catalog),
+        possible=possible_groups(summary, condition, scope.catalog),
         counted=source.counted,
     )
     _check_released(question)

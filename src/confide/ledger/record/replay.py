@@ -15,7 +15,6 @@ from confide.ledger.record.terms import Quanta, Terms
 from confide.privacy.amount import QUANTA
 from confide.privacy.budget import Budget, Currency, of_quanta
 
-
 _FACTS = itemgetter("sequence", "kind", "terms", "total")
 _MOST_REMEMBERED = 10_000
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
