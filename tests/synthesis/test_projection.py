@@ -1,6 +1,7 @@
 """The projection: sparsemax, descent, and a stop that does not follow the noise."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -182,3 +183,22 @@ def test_tables_are_on_the_simplex_however_large_the_noise_is(deviation: float) 
     for place in range(2):
         np.testing.assert_allclose(fit.table.column(place).sum(axis=1), 1, atol=1e-5)
         assert fit.table.column(place).min() >= 0
+
+
+def mappings() -> int:
+    return len(Path("/proc/self/maps").read_text().splitlines())
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="counts the memory mappings of Linux")
+def test_many_fits_leave_few_programs_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("confide.synthesis.projection.MOST_PROGRAMS", 4)
+
+    def fitted(size: int) -> int:
+        parts = tuple(MeasuredMarginal((place,), np.full(own, 5.0), 4.0) for place, own in enumerate((3, size)))
+        project((3, size), parts, 100.0, 10, 1, most_steps=10)
+        return mappings()
+
+    seen = [fitted(4) for _ in range(5)]
+    assert seen[-1] == seen[1]
+    seen = [fitted(size) for size in range(5, 17)]
+    assert max(seen[6:]) <= max(seen[:6])

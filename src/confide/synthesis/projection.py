@@ -36,6 +36,8 @@ ENOUGH_CELLS: Final = 20_000
 BLOCK: Final = 2**24
 """At most so many products of rows and cells are held at once for one marginal."""
 MOST_STEPS: Final = 1_000
+MOST_PROGRAMS: Final = 100
+"""Compiled programs that are kept: each holds about a hundred of the 65,530 mappings that a process has on Linux."""
 MOMENTUM: Final = 0.9
 SCALE_MEMORY: Final = 0.99
 
@@ -76,6 +78,7 @@ def project(
     for single queries, so that rounds of different sizes share one compiled program.
     """
     layout = layout_of(sizes, measured)
+    _keep_few_programs((layout, rows))
     generator = public_generator(seed)
     first = _beginning(layout, measured, total, rows, generator) if start is None else padded(layout, start.weights)
     cells = sum(len(part.counts) for part in measured)
@@ -107,6 +110,20 @@ def project(
             watch(steps + step + CHUNK, float(loss) / scale / cells)
     weights = np.asarray(state.weights)[:, : sum(sizes)]
     return TableFit(RelaxedTable(sizes, np.ascontiguousarray(weights)), best_steps, float(loss) / scale / cells)
+
+
+_programs: set[object] = set()
+
+
+def _keep_few_programs(shape: object) -> None:
+    """Forget all compiled programs once there are many: a process that fits ever new shapes would run out of memory
+    mappings, and end.
+    """
+    _programs.add(shape)
+    if len(_programs) > MOST_PROGRAMS:
+        jax.clear_caches()  # type: ignore[no-untyped-call]
+        _programs.clear()
+        _programs.add(shape)
 
 
 # --- one step -----------------------------------------------------------------------------------------------------
@@ -156,6 +173,10 @@ def sparsemax(points: Array, members: Array) -> Array:
     active = jnp.broadcast_to(inside, points.shape)
     _, cut = jax.lax.while_loop(falling, drop, (active, excess(active)))
     return jnp.maximum(points - cut, 0) * inside
+
+
+_sparsemax = jax.jit(sparsemax)
+"""Outside of a program a loop is compiled anew each time that it is met."""
 
 
 def _loss_and_gradient(weights: Array, goal: Goal, layout: Layout) -> tuple[Array, Array]:
@@ -254,9 +275,9 @@ def _beginning(
             # are so large that single precision would not see them either.
             centre[own] = np.maximum((part.counts - part.counts.max()) / total, -1.0)
     members = members_of(layout)
-    smooth = np.asarray(sparsemax(padded(layout, centre[None].astype(np.float32)), members))
+    smooth = np.asarray(_sparsemax(padded(layout, centre[None].astype(np.float32)), members))
     scatter = 0.3 * np.sqrt(np.maximum(smooth, 1e-3)) * generator.normal(size=(rows, layout.width))
-    return sparsemax(jnp.asarray((smooth + scatter).astype(np.float32)), members)
+    return _sparsemax(jnp.asarray((smooth + scatter).astype(np.float32)), members)
 
 
 def _start(weights: Array) -> State:
