@@ -242,8 +242,8 @@ def test_the_histogram_of_the_paper_is_off_by_one_and_ours_is_not() -> None:
         assert (made.chance(seen_in(made.reading, Tally.of(values))) > 0.99) == right
 
 
-def test_the_published_score_prefers_the_step_above_the_median() -> None:
-    """Half of the rows are 37: its rank from below is too low, so 38 scores better; with ties 37 does."""
+def test_the_published_score_does_not_find_a_median_among_ties() -> None:
+    """45 of 100 rows are 37. Counted from below, 21 to 37 score alike; by a rank with ties 37 is the best alone."""
     ages = Tally.of([20] * 30 + [37] * 45 + [60] * 25)
     facts = Facts("quantile", low=0, high=100, q=Fraction(1, 2))
     question = Chooser(facts, Target(Fraction(37), Fraction(1)), imagined_values(ages, (0, 100)))
