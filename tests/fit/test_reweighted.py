@@ -90,3 +90,12 @@ def test_overlapping_queries_and_wrong_confidence_are_refused(table_problem: Fit
     for gamma in (0.0, 1.0, -1.0, math.nan):
         with pytest.raises(ParameterError, match="gamma"):
             reweighted(table_problem, gamma)
+
+
+@pytest.mark.parametrize("scale", [40, 400])
+def test_it_is_solved_however_far_low_answers_are_down_weighted(truth: Floats, scale: int) -> None:
+    """The down-weight grows with the noise (docs/errata/microdata.md): its square to 10⁵, and cells are hardly pulled."""
+    for seed in range(4):
+        certificate = reweighted(measure(truth, DiscreteLaplace(Fraction(scale)), seed)).certificate
+        assert certificate.distance < 1e-4
+        assert certificate.steps < 100

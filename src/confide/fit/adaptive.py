@@ -15,32 +15,40 @@ from typing import Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.build import Term
+from confide.fit.build import Term, counts_cells
 from confide.fit.cells import Floats, Mask
 from confide.fit.conjugate import conjugate_gradients
 from confide.fit.error import estimates, variance
 from confide.fit.fitted import Fit, require_consistent
 from confide.fit.group import TOTAL, Marginal
 from confide.fit.nnls import nnls
+from confide.fit.posterior import measured_cells, posterior_means
 from confide.fit.problem import FitProblem, MeasuredGroup
 from confide.fit.reweighted import low_answers
 from confide.fit.sequential import pinned_to
 from confide.mechanism.noise.law import DiscreteLaplace
 
-TOWARDS: Final = 1 / 3  # of the way to the total of the visible cells, at full trust
+TOWARDS: Final = 1 / 2  # of the way to the total of the visible cells, at full trust
 HALFWAY: Final = 2.0  # standard deviations: an answer fitted as large as this counts half
 LEAST: Final = 0.3  # what an answer fitted as zero still counts
 OUTLIER: Final = 0.05  # what an outlier still counts
 ROUNDS: Final = 2
+MOVED: Final = 0.35  # standard deviations that a cell may be moved towards its posterior mean
+FREED: Final = 4.0  # and more of them, where nothing is hidden and the visible cells are much better known
 MOST_PRODUCTS: Final = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Screening:
-    """What the noisy numbers say of hidden mass: z, the trust in there being none, the total to keep, low answers."""
+    """What the noisy numbers say of hidden mass: z, the trust in there being none, the total to keep, low answers.
+
+    `saved` is the part of the total's variance that would be saved if there were none: where it is little, z could
+    hardly have found any.
+    """
 
     z: float
     trust: float
+    saved: float
     total: float
     low: tuple[Mask, ...]
 
@@ -49,11 +57,14 @@ def adaptive(problem: FitProblem, start: Fit | None = None) -> Fit:
     """Non-negative least squares with a pinned total, and with targets and weights adapted to what the noise leaves
     visible.
 
-    1. The total is the least-squares estimate, moved up to a third of the way to that of the visible cells if z says
+    1. The total is the least-squares estimate, moved up to half of the way to that of the visible cells if z says
        they may be all.
     2. Low answers are drawn to the nearest non-negative ones with that total, those of the finest marginals less so.
     3. Answers of the finest marginals count less where a first pinned fit makes them small.
     4. With Laplace noise, large residuals count less (two rounds of reweighting towards least absolute deviations).
+    5. Where cells were measured, they move towards their posterior means under a prior that the noisy counts teach,
+       by a part of a standard deviation at most ([EfronMorris1972]: that keeps most of what is won on average, and
+       bounds what a cell can lose), and the nearest table with the total is the fit.
     """
     require_consistent(problem)
     seen = screen(problem)
@@ -73,7 +84,8 @@ def adaptive(problem: FitProblem, start: Fit | None = None) -> Fit:
             for place, (item, target) in enumerate(zip(problem.measured, targets, strict=True))
         ]
         fit = pinned_to(problem, [held], terms, "adaptive", fit)
-    return fit
+    cells = measured_cells(problem)
+    return _moved(problem, cells[0], held, seen, fit) if cells else fit
 
 
 def screen(problem: FitProblem) -> Screening | None:
@@ -97,7 +109,8 @@ def screen(problem: FitProblem) -> Screening | None:
     z = (total - restricted) / math.sqrt(max(apart, 1e-6 * max(spread, precise), 1e-300))
     trust = math.exp(-(max(z, 0.0) ** 2) / 2)
     moved = 0.0 if known else TOWARDS * trust**2 * (total - restricted)
-    return Screening(z, trust, max(total - moved, 0.0), low)
+    saved = min(max(apart, 0.0) / spread, 1.0) if not known else 0.0
+    return Screening(z, trust, saved, max(total - moved, 0.0), low)
 
 
 def is_detail(problem: FitProblem, place: int) -> bool:
@@ -120,13 +133,33 @@ def onto_simplex(values: Floats, total: float) -> Floats:
 
 
 def _drawn(item: MeasuredGroup, low: Mask, seen: Screening, trust: float) -> Floats:
-    """The answers, with the low ones drawn to what the rest leaves of the total, as far as there is trust in it."""
-    if not low.any():
+    """The answers, with the low ones drawn to the nearest that are not negative and have their sum, as far as there
+    is trust in it.
+
+    Two estimates of that sum are averaged: what the others leave of the total, which has their noise and one more,
+    and the sum of the low answers, which has theirs.
+    """
+    count = int(low.sum())
+    if count == 0:
         return item.answers
     drawn = item.answers.copy()
-    rest = seen.total - float(item.answers[~low].sum())
-    drawn[low] = trust * onto_simplex(item.answers[low], rest) + (1 - trust) * item.answers[low]
+    rest, own = seen.total - float(item.answers[~low].sum()), float(item.answers[low].sum())
+    noises = len(low) - count + 1
+    share = count / (count + noises)
+    drawn[low] = (
+        trust * onto_simplex(item.answers[low], share * rest + (1 - share) * own) + (1 - trust) * item.answers[low]
+    )
     return drawn
+
+
+def _moved(problem: FitProblem, cells: MeasuredGroup, held: Term, seen: Screening, fit: Fit) -> Fit:
+    """The fit, moved towards posterior means: less where other marginals have drawn the cells already."""
+    others = sum(len(item.answers) > 1 for item in problem.measured if not counts_cells(problem.domain, item.group))
+    most = MOVED / (1 + 3 * others) + FREED * seen.trust * seen.saved
+    furthest = most * math.sqrt(cells.variance)
+    wanted = fit.cells + np.clip(posterior_means(problem, fit.cells) - fit.cells, -furthest, furthest)
+    target = cells.group.answer(problem.domain, wanted)
+    return pinned_to(problem, [held], [Term(cells.group, target, 1 / cells.variance)], "adaptive", fit)
 
 
 def _weights(problem: FitProblem, place: int, target: Floats, first: Fit, fit: Fit) -> Floats:

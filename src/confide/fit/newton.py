@@ -59,7 +59,9 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
         free = (cells > program.floor) & (cells < program.ceiling)
         inside = (answers > program.low) & (answers < program.high)
         ridge = float(np.clip(1e-2 * residual / scale, *RIDGE)) * whole
-        diagonal = np.where(inside, give, 0.0) + ridge
+        # A query that gives needs no more than that: where cells are pulled far less than answers are drawn, a ridge of
+        # the whole would be all of the system, and steps would be short.
+        diagonal = np.where(inside & (give > 0), give + np.minimum(ridge, give), ridge)
         direction = (
             _factored(program, gradient, free, diagonal)
             if rows.dense is not None

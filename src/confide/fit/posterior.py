@@ -1,0 +1,115 @@
+"""What noisy counts say of every cell, taken together: posterior means under a prior that they teach.
+
+Each measured sum says of a cell what it leaves when the other cells are taken away, as exactly as these are known.
+Going around, with every sum correcting for what it said before, is approximate message passing ([Donoho2009],
+[Rangan2011]); it takes a few sums over the table for each round, however many cells there are. Its means are good on
+average and promise nothing for one cell; `adaptive` therefore follows them a little way only. Nothing here but noisy
+answers and laws is used.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.fit.build import counts_cells
+from confide.fit.cells import CellDomain, Floats
+from confide.fit.group import Marginal
+from confide.fit.prior import CountPrior
+from confide.fit.problem import SMALLEST_VARIANCE, FitProblem, MeasuredGroup
+from confide.mechanism.noise.law import DiscreteLaplace
+
+ROUNDS: Final = 25
+DAMPING: Final = 0.4  # how far a round moves
+CUTS: Final = (0.1, 1.0)  # standard deviations: where classes of expected counts begin
+MARGIN: Final = 4.0  # standard deviations below the prior's reach
+BLOCK: Final = 8192  # cells at a time
+MOST_CELLS: Final = 1_000_000  # about half a minute
+
+
+def measured_cells(problem: FitProblem) -> list[MeasuredGroup]:
+    """The measurements that count single cells; none if there are too many of them to be looked at one by one."""
+    if problem.domain.cells > MOST_CELLS:
+        return []
+    return [
+        item
+        for item in problem.measured
+        if counts_cells(problem.domain, item.group) and float(item.law.variance) > SMALLEST_VARIANCE
+    ]
+
+
+def posterior_means(problem: FitProblem, near: Floats) -> Floats:
+    """The mean of every cell; `near` is a fitted table, which says how large a cell is expected to be.
+
+    At least one measurement must count single cells. Measurements of queries that overlap are left out, and so is
+    what is public but for zeros.
+    """
+    domain = problem.domain
+    own = measured_cells(problem)
+    precision = sum(1 / item.variance for item in own)
+    deviation = 1 / math.sqrt(precision)
+    seen = [item.group.spread(domain, item.answers) for item in own]
+    centre = np.asarray(sum(values / item.variance for values, item in zip(seen, own, strict=True)) / precision)
+    sums = [item for item in problem.measured if item.group.disjoint(domain) and item not in own]
+    free = np.ones(domain.cells, dtype=bool) if problem.public.zeros is None else ~problem.public.zeros
+    prior = CountPrior(deviation, len(CUTS) + 1)
+    classes = np.digitize(expected(domain, near) / deviation, CUTS)
+    small = np.flatnonzero(free & (centre < prior.top - MARGIN * deviation))
+    means, variances = np.where(free, np.maximum(centre, 0), 0.0), np.where(free, deviation**2, 0.0)
+    pulls = [np.zeros(len(item.answers)) for item in sums]
+    for _ in range(ROUNDS):
+        information, push = np.full(domain.cells, 1e-9 * precision), np.zeros(domain.cells)
+        for place, item in enumerate(sums):
+            spread = item.group.answer(domain, variances)
+            expects = item.group.answer(domain, means) - spread * pulls[place]
+            pull = (item.answers - expects) / (item.variance + spread)
+            pulls[place] = pulls[place] + DAMPING * (pull - pulls[place])
+            information += item.group.spread(domain, 1 / (item.variance + spread))
+            push += item.group.spread(domain, pulls[place])
+        said = means + push / information
+        found = (precision * centre + information * said) / (precision + information)
+        certain = 1 / (precision + information)
+        evidence = np.zeros(prior.shape)
+        for start in range(0, len(small), BLOCK):
+            block = small[start : start + BLOCK]
+            likely = _likelihoods(prior, own, seen, block, said, information)
+            found[block], certain[block] = prior.moments(likely, classes[block])
+            evidence += prior.evidence(likely, classes[block])
+        prior.learn(evidence)
+        means = np.where(free, means + DAMPING * (found - means), 0.0)
+        variances = np.where(free, variances + DAMPING * (certain - variances), 0.0)
+    return np.maximum(means, 0)
+
+
+def expected(domain: CellDomain, cells: Floats) -> Floats:
+    """What each cell would hold if attributes were independent; nothing is expected of a single attribute's cells."""
+    total = float(cells.sum())
+    if len(domain.sizes) == 1 or total <= 0:
+        return np.zeros(domain.cells)
+    product = np.full(domain.sizes, total)
+    for name in domain.attributes:
+        marginal = Marginal((name,))
+        product *= marginal.laid_out(domain, marginal.answer(domain, cells) / total)
+    return product.ravel()
+
+
+def _likelihoods(
+    prior: CountPrior,
+    own: Sequence[MeasuredGroup],
+    seen: Sequence[Floats],
+    block: NDArray[np.int64],
+    said: Floats,
+    information: Floats,
+) -> Floats:
+    """How likely every point of the prior makes the cells' own noisy counts, and what the sums say of them."""
+    logarithm = -information[block, None] / 2 * (said[block, None] - prior.points) ** 2
+    for item, values in zip(own, seen, strict=True):
+        apart = values[block, None] - prior.points
+        if isinstance(item.law, DiscreteLaplace):
+            logarithm -= np.abs(apart) / float(item.law.scale)
+        else:
+            logarithm -= apart**2 / (2 * float(item.law.variance))
+    likelihoods: Floats = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
+    return likelihoods
