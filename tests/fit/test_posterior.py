@@ -84,3 +84,11 @@ def test_what_is_expected_is_what_independence_says() -> None:
     assert expected(domain, cells.ravel()) == pytest.approx(product.ravel())
     assert (expected(CellDomain(("a",), (3,)), np.ones(3)) == 0).all()
     assert (expected(domain, np.zeros(6)) == 0).all()
+
+
+def test_where_rounds_do_not_settle_nothing_is_said() -> None:
+    """A hundred small cells to a row: what sums say swings further with every round."""
+    table = np.random.default_rng(1).poisson(3, (100, 100)).astype(np.float64)
+    problem = measure(table, DiscreteLaplace(Fraction(4)), 1)
+    near = np.maximum(problem.measured[-1].answers, 0)
+    assert posterior_means(problem, near) is near

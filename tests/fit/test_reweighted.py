@@ -94,7 +94,7 @@ def test_overlapping_queries_and_wrong_confidence_are_refused(table_problem: Fit
 
 @pytest.mark.parametrize("scale", [40, 400])
 def test_it_is_solved_however_far_low_answers_are_down_weighted(truth: Floats, scale: int) -> None:
-    """The down-weight grows with the noise (docs/errata/microdata.md): its square to 10⁵, and cells are hardly pulled."""
+    """The down-weight grows with the noise (docs/errata/microdata.md), and so cells are hardly pulled at all."""
     for seed in range(4):
         certificate = reweighted(measure(truth, DiscreteLaplace(Fraction(scale)), seed)).certificate
         assert certificate.distance < 1e-4

@@ -33,7 +33,7 @@ HALFWAY: Final = 2.0  # standard deviations: an answer fitted as large as this c
 LEAST: Final = 0.3  # what an answer fitted as zero still counts
 OUTLIER: Final = 0.05  # what an outlier still counts
 ROUNDS: Final = 2
-MOVED: Final = 0.35  # standard deviations that a cell may be moved towards its posterior mean
+MOVED: Final = 0.25  # standard deviations that a cell may be moved towards its posterior mean
 FREED: Final = 4.0  # and more of them, where nothing is hidden and the visible cells are much better known
 MOST_PRODUCTS: Final = 500
 
@@ -155,7 +155,7 @@ def _drawn(item: MeasuredGroup, low: Mask, seen: Screening, trust: float) -> Flo
 def _moved(problem: FitProblem, cells: MeasuredGroup, held: Term, seen: Screening, fit: Fit) -> Fit:
     """The fit, moved towards posterior means: less where other marginals have drawn the cells already."""
     others = sum(len(item.answers) > 1 for item in problem.measured if not counts_cells(problem.domain, item.group))
-    most = MOVED / (1 + 3 * others) + FREED * seen.trust * seen.saved
+    most = MOVED / (1 + 2 * others) + FREED * seen.trust * seen.saved
     furthest = most * math.sqrt(cells.variance)
     wanted = fit.cells + np.clip(posterior_means(problem, fit.cells) - fit.cells, -furthest, furthest)
     target = cells.group.answer(problem.domain, wanted)

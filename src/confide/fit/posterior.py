@@ -26,7 +26,10 @@ DAMPING: Final = 0.4  # how far a round moves
 CUTS: Final = (0.1, 1.0)  # standard deviations: where classes of expected counts begin
 MARGIN: Final = 4.0  # standard deviations below the prior's reach
 BLOCK: Final = 8192  # cells at a time
-MOST_CELLS: Final = 1_000_000  # about half a minute
+MOST_CELLS: Final = 20_000  # half a second; in larger tables rounds often do not settle
+UNSETTLED: Final = (
+    2.0  # of the noise's variance: the mean squared distance of a posterior from noisy counts is below one
+)
 
 
 def measured_cells(problem: FitProblem) -> list[MeasuredGroup]:
@@ -44,7 +47,8 @@ def posterior_means(problem: FitProblem, near: Floats) -> Floats:
     """The mean of every cell; `near` is a fitted table, which says how large a cell is expected to be.
 
     At least one measurement must count single cells. Measurements of queries that overlap are left out, and so is
-    what is public but for zeros.
+    what is public but for zeros. Where rounds do not settle (means further from the noisy counts than noise takes
+    them), nothing is said: `near` is returned.
     """
     domain = problem.domain
     own = measured_cells(problem)
@@ -80,7 +84,8 @@ def posterior_means(problem: FitProblem, near: Floats) -> Floats:
         prior.learn(evidence)
         means = np.where(free, means + DAMPING * (found - means), 0.0)
         variances = np.where(free, variances + DAMPING * (certain - variances), 0.0)
-    return np.maximum(means, 0)
+    settled = float(np.mean((means - centre)[free] ** 2)) <= UNSETTLED * deviation**2
+    return np.maximum(means, 0) if settled else near
 
 
 def expected(domain: CellDomain, cells: Floats) -> Floats:
