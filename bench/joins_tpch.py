@@ -117,7 +117,9 @@ def _residual(folder: Path, raw: Any) -> None:
     print("rows as units, nation ⋈ customer ⋈ orders ⋈ lineitem ⋈ supplier, ε = 1, β = 0.1, 100 runs")
     exact, plain = _timed(raw, Q7_LIKE)
     approximate = {"epsilon": 10, "delta": 1e-6}
-    for mechanism, budget in (("residual", None), ("elastic", None), ("elastic", approximate)):
+    for mechanism, budget in (
+        ("residual", None), ("residual", approximate), ("elastic", None), ("elastic", approximate)
+    ):  # fmt: skip
         with confide.testing.open(policy(folder, None, budget), seed=1) as session:
             session.plan(Q7_LIKE, epsilon=1, mechanism=mechanism)
             begun = time.perf_counter()

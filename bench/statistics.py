@@ -22,6 +22,9 @@ from confide.mechanism.quantile.rank import order_statistics
 from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan
 from confide.mechanism.tally import Domain, Neighbours, Tally
 from confide.mechanism.total.choice import mean_plan, total_plan
+from confide.privacy.amount import root
+from confide.privacy.budget import Budget
+from confide.privacy.loss import ZCDP
 
 ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult" / "adult_raw.csv.gz"
 DOMAIN = (0, 10**7)
@@ -31,6 +34,7 @@ RUNS = 100
 PAPER_MEDIAN = {"em": (1024.9, 47.0), "svt": (1280.5, 105.0), "smooth": (3075.6, 1681.4)}
 PAPER_MEAN = (352.0, 266.7)
 HALF = Fraction(1, 2)
+APPROXIMATE = Budget.of(10, 1e-9)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,14 @@ def medians(tally: Tally) -> None:
             show(f"median, {name}, {neighbours}", measure(plan, tally, low, high), paper, bars.get(name))
     plan = quantile_plan(HALF, None, EPSILON, CONFIDENCE, "replace-one")
     show(f"median, {plan.name}, replace-one, unbounded", measure(plan, tally, low, high))
+    cost = APPROXIMATE.cost(EPSILON)
+    assert isinstance(cost, ZCDP)
+    delta = APPROXIMATE.explicit_delta(cost)
+    for said, share in (("pure noise at the same ρ", Fraction(0)), ("with a δ", delta)):
+        plan = quantile_plan(
+            HALF, DOMAIN, root(2 * cost.rho), CONFIDENCE, "replace-one", mechanism="smooth", delta=share
+        )
+        show(f"median, smooth, ε = 1 of {APPROXIMATE}, {said}", measure(plan, tally, low, high))
 
 
 def means(tally: Tally, trimmed: bool) -> None:

@@ -18,7 +18,7 @@ from confide.mechanism.graph.ladder import Ladder
 from confide.mechanism.join.truncation import Levels
 from confide.mechanism.noise.additive import Additive
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
-from confide.mechanism.smooth.laplace import SmoothLaplace
+from confide.mechanism.smooth.gaussian import SmoothGaussian
 from confide.mechanism.smooth.smooth import Smooth
 from confide.mechanism.smooth.vector import SmoothVector
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
@@ -116,8 +116,8 @@ def watched() -> Iterator[list[Door]]:
     with ExitStack() as stack:
         enter = stack.enter_context
         enter(watch(Additive, "measure", lambda self, exact, *_: Noised(self.law, _whole(exact))))
-        for kind in (Smooth, SmoothVector, SmoothLaplace):
-            enter(watch(kind, "measure", smoothed))
+        for kind, method in ((Smooth, "measure"), (SmoothVector, "measure"), (SmoothGaussian, "release")):
+            enter(watch(kind, method, smoothed))
         enter(watch(Ladder, "measure", lambda _, count, rungs, *__: Climbed(int(count), _whole(rungs))))
         enter(watch(Levels, "enough", lambda self, totals, *_: Walked(self, tuple(self.gains(totals)))))
         enter(watch(LedgerCurator, "_once", lambda *_: Stepped()))

@@ -16,14 +16,15 @@ from confide.engine.read.triangle import alike, triangle_sets
 from confide.mechanism import TestRandomness
 from confide.mechanism.graph.ladder import Ladder
 from confide.mechanism.graph.pattern import TriangleRungs
-from confide.mechanism.join import truncation
 from confide.mechanism.join.packing import Packing
 from confide.mechanism.join.truncation import Levels, Race, Truncation, clipped_totals
-from confide.mechanism.smooth.laplace import SmoothLaplace
+from confide.mechanism.noise.additive import Additive
+from confide.mechanism.smooth.gaussian import SmoothGaussian, Tuning
 from confide.mechanism.smooth.vector import SmoothVector
 from tests.conformance.audit import audit
 
 ONE, RUNS = Fraction(1), 8_000
+TIGHT = Tuning(Fraction(1, 10), Fraction(1, 20))  # nearly all of ρ is for the integers, and S is raised little
 
 
 def sampled(release, here, there):
@@ -134,7 +135,7 @@ def transcript(kind, levels, worlds):
 
     Each in thousandths of its scale, so that all count alike when they are added up.
     """
-    mechanism, noised = kind(levels, ONE, 0.1), truncation._noised
+    mechanism, noised = kind(levels, ONE, 0.1), Additive.noised
 
     def release(totals, source):
         seen = []
@@ -144,7 +145,7 @@ def transcript(kind, levels, worlds):
             seen.append(round(1000 * value / additive.law.scale))
             return value
 
-        with patch.object(truncation, "_noised", noting):
+        with patch.object(Additive, "noised", noting):
             mechanism.measure(totals, source)
         return seen
 
@@ -172,7 +173,8 @@ def audited(kind, made, level, owners, worlds):
 
 AUDITS = {
     "residual: noise from a smooth bound": lambda: smooth(SmoothVector(ONE, 2)),
-    "elastic with a δ": lambda: smooth(SmoothLaplace(ONE, Fraction(1, 10**4), 2)),
+    "joins with a δ": lambda: smooth(SmoothGaussian(ONE / 2, Fraction(1, 10**4))),
+    "joins with a δ, S raised little": lambda: smooth(SmoothGaussian(ONE / 2, Fraction(1, 10**4), 1, TIGHT)),
     "truncate, one owner": lambda: cut(Truncation, 1),
     "r2t, one owner": lambda: cut(Race, 1),
     "truncate, three owners": lambda: cut(Truncation, 3),
@@ -192,7 +194,8 @@ class Forgetful(Levels):
 
 MUTANTS = {
     "a bound taken for an eighth": lambda: smooth(SmoothVector(ONE, 2), 5.0),
-    "FLEX with a bound taken for an eighth": lambda: smooth(SmoothLaplace(ONE, Fraction(1, 10**4), 2), 5.0),
+    "half the noise with a δ": lambda: smooth(SmoothGaussian(ONE / 2, Fraction(1, 10**4), 1, TIGHT), 20.0),
+    "a bound with a δ taken for an eighth": lambda: smooth(SmoothGaussian(ONE / 2, Fraction(1, 10**4)), 5.0),
     "levels forgotten, one owner": lambda: cut(Race, 1, Forgetful(64)),
     "levels forgotten, three owners": lambda: cut(Truncation, 3, Forgetful(64, 3)),
     "a ladder without growth": lambda: triangles(growing=False),

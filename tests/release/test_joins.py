@@ -264,26 +264,37 @@ def test_a_plan_of_computed_columns_shows_what_is_measured(rows):
 # --- a budget with δ --------------------------------------------------------------------------------------------------
 
 
-def test_elastic_is_flex_where_there_is_a_delta():
-    """Laplace noise and a δ from the half of δ that is not for conversion; the same bound as without."""
+@pytest.mark.parametrize("mechanism", ["residual", "elastic"])
+def test_where_there_is_a_delta_a_join_pays_with_it(mechanism):
+    """Gaussian noise and a δ from the half of δ that is not for conversion; the same bound as without."""
     sql = f"SELECT COUNT(*) AS n FROM {JOIN}"
     truth = exact(row_data(), sql)[0][0]
     policy = {**ROW, "budget": {"epsilon": 500, "delta": 1e-6}}
     with confide.testing.open(policy, row_data(), seed=1) as session:
-        answer = session.sql(sql, epsilon=100, mechanism="elastic")
+        answer = session.sql(sql, epsilon=100, mechanism=mechanism)
         assert answer.cost.delta is not None
         assert 0 < answer.cost.delta < 1e-6
         (row,) = answer.to_dicts()
         assert row["n_low"] <= truth <= row["n_high"]
-        assert answer.mechanism == {"n": "elastic"}
-        other = session.sql(sql, epsilon=100, mechanism="residual")
-        assert not other.cost.delta
-        grouped = session.sql(f"SELECT g, COUNT(*) AS n FROM {JOIN} GROUP BY g", epsilon=50, mechanism="elastic")
+        assert answer.mechanism == {"n": mechanism}
+        grouped = session.sql(f"SELECT g, COUNT(*) AS n FROM {JOIN} GROUP BY g", epsilon=50, mechanism=mechanism)
         assert len(grouped) == 2
     replaced = {**policy, "tables": {**ROW["tables"], "r": {**ROW["tables"]["r"], "rows": "public"}}}
     with confide.testing.open(replaced, row_data(), seed=1) as session:
-        (wider,) = session.sql(sql, epsilon=100, mechanism="elastic").to_dicts()
+        (wider,) = session.sql(sql, epsilon=100, mechanism=mechanism).to_dicts()
         assert wider["n_high"] - wider["n_low"] > row["n_high"] - row["n_low"]
+
+
+@pytest.mark.parametrize("epsilon", [1, 20])
+def test_a_delta_narrows_a_join_at_the_same_cost(epsilon):
+    """Beside pure noise of ε = √(2ρ), which costs as much."""
+    sql = f"SELECT g, COUNT(*) AS n FROM {JOIN} GROUP BY g"
+    with confide.testing.open({**ROW, "budget": {"epsilon": 50, "delta": 1e-9}}, row_data(), seed=1) as session:
+        plan = session.plan(sql, epsilon=epsilon)
+    assert plan.cost.rho is not None
+    with confide.testing.open({**ROW, "budget": {"epsilon": 50}}, row_data(), seed=1) as session:
+        pure = session.plan(sql, epsilon=float(2 * plan.cost.rho) ** 0.5)
+    assert plan.columns[0].half_width < 0.4 * pure.columns[0].half_width
 
 
 def test_elastic_takes_many_tables_at_a_small_epsilon(rows):

@@ -22,7 +22,7 @@ class Setting:
 
     `rows` is the most rows that one unit has. A change of `rows` rows is a chain of `rows` changes of one row, each
     within `row_epsilon` = ε / rows; so a mechanism that is `row_epsilon`-DP for rows is ε-DP for units, under both
-    relations.
+    relations. Where a budget adds up ρ, ε stands for ρ = ε²/2, and a mechanism may use `delta` beside that.
     """
 
     domain: Domain | None
@@ -30,6 +30,7 @@ class Setting:
     confidence: float
     neighbours: Neighbours
     rows: int = 1
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         miss_rate(self.confidence)
@@ -111,7 +112,10 @@ class StatisticPlan(Protocol):
     def name(self) -> str: ...
 
     @property
-    def loss(self) -> PureDP: ...
+    def setting(self) -> Setting: ...
+
+    @property
+    def loss(self) -> PureDP | ZCDP: ...
 
     @property
     def zcdp(self) -> ZCDP:

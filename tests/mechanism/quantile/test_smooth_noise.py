@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 from confide.errors import ParameterError
 from confide.mechanism import TestRandomness
+from confide.mechanism.quantile.rank import order_statistics
 from confide.mechanism.quantile.smooth_noise import SmoothQuantile, quantile, smooth_sensitivity
+from confide.mechanism.smooth.gaussian import SmoothGaussian, Tuning
 from confide.mechanism.smooth.smooth import SMALLEST_SCALE
 from confide.mechanism.statistic import Expectation, Setting
 from confide.mechanism.tally import Tally
+from confide.privacy.loss import ZCDP
+from tests.conformance.audit import audit
 from tests.mechanism.small_data import RELATIONS, data_sets, neighbours, tallied
 
 DOMAIN = (0, 3)
@@ -144,3 +148,63 @@ def test_many_rows_at_a_small_epsilon_take_no_more_memory(monkeypatch):
     assert most < 64 << 20  # of 3.6 million steps
     monkeypatch.setattr("confide.mechanism.quantile.smooth_noise.BLOCK", 999_983)
     assert smooth_sensitivity(tally, Fraction(1, 3), (0, 2**40), 1e-5, "add-remove") == whole
+
+
+# --- with a δ ---------------------------------------------------------------------------------------------------------
+
+HURTING = {
+    "empty": [],
+    "one row": [7],
+    "all equal": [40] * 300,
+    "at the clamp": [0] * 150 + [100] * 151,
+    "two points": [10] * 150 + [90] * 151,
+    "even": list(range(101)) * 4,
+    "a heavy tail": [1] * 200 + [2, 3, 5, 9, 17, 33, 65, 100] * 12,
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", HURTING)
+def test_with_a_delta_the_interval_covers_data_made_to_hurt(name, relation):
+    """Nine in ten of 60 for each of two quantiles; fewer than 41 would happen once in 10^6 at 0.9."""
+    data, source = sorted(HURTING[name]), TestRandomness(8)
+    for q in (Fraction(1, 2), Fraction(9, 10)):
+        setting = Setting((0, 100), Fraction(2), 0.9, relation, 2, Fraction(1, 10**7))
+        plan = SmoothQuantile(setting, q)
+        assert plan.zcdp == plan.loss == ZCDP(Fraction(2), Fraction(1, 10**7))
+        low, high = (0, 100)
+        if data:
+            low, high = (data[place - 1] for place in order_statistics(q, len(data)))
+        results = [plan.measure(Tally.of(data), source) for _ in range(60)]
+        assert sum(r.interval.low <= low and high <= r.interval.high for r in results) >= 41 or not data
+        assert all(r.interval.low <= r.estimate <= r.interval.high for r in results)
+
+
+def test_a_delta_narrows_what_the_same_cost_gives():
+    for epsilon in (Fraction(1, 10), Fraction(1), Fraction(10)):
+        wide, narrow = (
+            SmoothQuantile(
+                Setting((0, 10**7), epsilon, 0.9, "replace-one", 1, delta), Fraction(1, 2), Expectation(48_842, 208_000)
+            )
+            for delta in (Fraction(0), Fraction(1, 10**9))
+        )
+        assert wide.zcdp.rho == narrow.zcdp.rho
+        assert narrow.forecast.half_width < 0.8 * wide.forecast.half_width
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("noise", [1.0, 0.5])
+def test_an_audit_of_a_median_with_a_delta_catches_half_of_the_noise(noise):
+    """A row replaced, from one end of the domain to the other, moves the median over a gap of all of S.
+
+    S is raised little, so that nearly all of ρ is used and half of the noise is too little by half.
+    """
+    tight = Tuning(Fraction(1, 10), Fraction(1, 20))
+    mechanism, sides = SmoothGaussian(Fraction(1, 2), Fraction(1, 10**4), 1, tight), []
+    for data in ([0] * 51 + [60] * 50, [0] * 50 + [60] * 51):
+        tally, source = Tally.of(data), TestRandomness(9)
+        bound = smooth_sensitivity(tally, Fraction(1, 2), (0, 60), float(mechanism.alpha), "replace-one")
+        exact = quantile(tally, Fraction(1, 2), (0, 60))
+        runs = [mechanism.release([exact], bound * noise, 0.1, source) for _ in range(8_000)]
+        sides.append(np.array([(run.values[0], run.half_width) for run in runs]))
+    assert audit(sides[0], sides[1], mechanism.loss).violated == (noise < 1)

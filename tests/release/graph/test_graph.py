@@ -331,6 +331,25 @@ def test_paid_once():
         assert session.budget.spent == 2
 
 
+def test_a_delta_narrows_smooth_noise_at_the_same_cost():
+    """Beside pure noise of ε = √(2ρ), which costs as much; and rows of a public number cost more."""
+    widths = {}
+    private = {**ROW, "tables": {"edge": ROW["tables"]["edge"]}}
+    public = {**ROW, "tables": {"edge": {**ROW["tables"]["edge"], "rows": "public"}}}
+    for rules in (private, public):
+        policy = {**rules, "budget": {"epsilon": 1_000, "delta": 1e-9}}
+        with confide.testing.open(policy, {"edge": frame(edges())}, seed=3) as session:
+            answer = session.graph("edge", "src", "dst").stars(2, 10, mechanism="smooth")
+        assert 0 < answer.cost.delta < 1e-9
+        with confide.testing.open(rules, {"edge": frame(edges())}, seed=3) as session:
+            share = float(2 * answer.cost.rho) ** 0.5
+            pure = session.graph("edge", "src", "dst").stars(2, share, mechanism="smooth")
+        (narrow,), (wide,) = answer.to_dicts(), pure.to_dicts()
+        assert narrow["stars_2_high"] - narrow["stars_2_low"] < 0.5 * (wide["stars_2_high"] - wide["stars_2_low"])
+        widths[rules is private] = narrow["stars_2_high"] - narrow["stars_2_low"]
+    assert widths[False] > 1.5 * widths[True]
+
+
 def test_public_numbers_of_rows_cost_twice():
     policy = {**ROW, "tables": {"edge": {"columns": COLUMNS, "rows": "public"}, "word": {"public": True}}}
     with opened(edges(), policy) as counted, opened(edges()) as private:

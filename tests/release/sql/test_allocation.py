@@ -1,5 +1,6 @@
 """Splits add up to what is charged, and never to more."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ from confide.privacy.budget import Budget, in_currency
 from confide.privacy.loss import ZCDP, ApproxDP, PureDP
 from confide.query import Question, bind
 from confide.release.sql.allocation import Allocation, allocate
+from confide.release.sql.statistics import plan_within
 from tests.release.samples import APPROXIMATE, PURE, policy, row_policy
 
 
@@ -120,3 +122,37 @@ def test_the_delta_of_keys_lasts_as_long_as_rho() -> None:
     assert isinstance(whole, ZCDP)
     assert whole.rho == budget.cap.rho  # type: ignore[union-attr]
     assert whole.delta == budget.delta / 2
+
+
+# --- statistics under a budget with δ ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keys", ["", "town, "])
+def test_smooth_quantiles_pay_with_delta_beside_the_keys(keys: str) -> None:
+    """The parts of δ add up to what the call takes; without such a quantile all of it is for the keys."""
+    budget = Budget.of(3, 1e-6)
+    sql = f"SELECT {keys}MEDIAN(age) AS m, QUANTILE(income, 0.9) AS q FROM person" + " GROUP BY town" * bool(keys)
+    cost = budget.cost(Fraction(1))
+    assert isinstance(cost, ZCDP)
+    for mechanism, paying in (("smooth", True), ("pair", False)):
+        question = bind(sql, load(policy(APPROXIMATE)), NoTables(), mechanisms=mechanism)  # type: ignore[arg-type]
+        paid = allocate(question, budget, Fraction(1), 0.9)
+        assert isinstance(paid.loss, ZCDP)
+        parts = [plan.zcdp.delta for plan in paid.plans] + ([paid.keys.loss.delta] if paid.keys else [])
+        assert sum(parts) == paid.loss.delta == (budget.explicit_delta(cost) if paying or keys else 0)
+        assert all(part > 0 for part in parts) == bool(paying or not parts)
+        assert sum(plan.zcdp.rho for plan in paid.plans) <= paid.loss.rho
+
+
+def test_auto_takes_what_is_narrowest_at_rho_and_not_at_epsilon() -> None:
+    """Two exponential mechanisms cost a quarter of ε²/2, so at the same ρ they may have twice the ε."""
+    budget, rows = Budget.of(10, 1e-9), 45_000
+    question = ask("SELECT MEDIAN(income) AS m FROM person", policy(APPROXIMATE))
+    (plan,) = allocate(question, budget, Fraction(1), 0.9, rows=rows).plans
+    cost = budget.cost(Fraction(1))
+    assert isinstance(cost, ZCDP)
+    delta = budget.explicit_delta(cost)
+    named = [replace(question.statistics[0], mechanism=name) for name in ("pair", "svt", "smooth", "em")]
+    widths = {one.mechanism: plan_within(one, cost.rho, delta, 0.9, rows).forecast.half_width for one in named}
+    assert plan.forecast.half_width == min(widths.values())
+    assert plan.name == min(widths, key=lambda name: widths[name]) == "pair"

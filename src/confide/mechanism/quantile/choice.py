@@ -30,11 +30,13 @@ def quantile_plan(
     rows: int = 1,
     mechanism: str = "auto",
     expectation: Expectation = NOTHING_EXPECTED,
+    delta: Fraction = Fraction(0),
 ) -> StatisticPlan:
     """What a q-quantile of values in the domain will cost and how far it will be off. `auto` takes the narrowest
     forecast.
 
     MIN and MAX are the quantiles 0 and 1, MEDIAN is 1/2. A domain of None is unbounded.
+    With a δ, ε stands for ρ = ε²/2.
     """
-    exact, setting = parse_quantile(q), Setting(domain, epsilon, confidence, neighbours, rows)
+    exact, setting = parse_quantile(q), Setting(domain, epsilon, confidence, neighbours, rows, delta)
     return choose({name: partial(make, setting, exact, expectation) for name, make in MAKERS.items()}, mechanism)

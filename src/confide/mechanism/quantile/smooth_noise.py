@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confide.mechanism.interval.interval import Assumes
 from confide.mechanism.noise.randomness import Randomness
+from confide.mechanism.smooth.gaussian import BOUND_MISS, EVEN, SmoothGaussian
 from confide.mechanism.smooth.smooth import SMALLEST_SCALE, Smooth
 from confide.mechanism.statistic import (
     NOTHING_EXPECTED,
@@ -34,7 +35,8 @@ class SmoothQuantile:
     """Releases the ⌈qn⌉-th smallest value plus noise; the middle of the domain where n = 0.
 
     Neighbours: add-remove (n private) or replace-one (n public); `rows` rows per unit.
-    Loss: ε-DP, see `smooth` ([Sun2023], Algorithm 7 and Theorem 5.4, section 5.2).
+    Loss: ε-DP, see `smooth` ([Sun2023], Algorithm 7 and Theorem 5.4, section 5.2); with a δ, ε²/2-zCDP but for that,
+    see `gaussian`.
     Interval: always valid, for every definition of the quantile: another differs from this one by at most the gap to
     the next value, which is part of the sensitivity.
     """
@@ -48,15 +50,22 @@ class SmoothQuantile:
 
     def __post_init__(self) -> None:
         self.setting.bound(self.name, "svt")
-        Smooth(self.setting.row_epsilon)
+        _ = self.mechanism
 
     @property
-    def loss(self) -> PureDP:
-        return self.setting.loss
+    def mechanism(self) -> Smooth | SmoothGaussian:
+        setting = self.setting
+        if setting.delta:
+            return SmoothGaussian(rho_of_pure(setting.epsilon), setting.delta, setting.rows, EVEN)
+        return Smooth(setting.row_epsilon)
+
+    @property
+    def loss(self) -> PureDP | ZCDP:
+        return self.mechanism.loss if self.setting.delta else self.setting.loss
 
     @property
     def zcdp(self) -> ZCDP:
-        return ZCDP(rho_of_pure(self.setting.epsilon))
+        return ZCDP(rho_of_pure(self.setting.epsilon), self.setting.delta)
 
     @property
     def forecast(self) -> StatisticForecast:
@@ -64,7 +73,7 @@ class SmoothQuantile:
         low, high = self.setting.ends
         rows = self.expectation.rows or TYPICAL_ROWS
         spread = self.expectation.spread or (high - low)
-        gap, alpha = spread / rows, float(Smooth(self.setting.row_epsilon).alpha)
+        gap, alpha = spread / rows, float(self.mechanism.alpha)
         best = max(0.0, min(1 / alpha - 1, rows * float(min(self.q, 1 - self.q))))
         beyond = (high - low) * math.exp(-alpha * rows * float(min(self.q, 1 - self.q)))
         half_width = self._half_width(max(gap * (best + 1) * math.exp(-alpha * best), beyond))
@@ -73,9 +82,11 @@ class SmoothQuantile:
         return StatisticForecast(min(half_width, (high - low) / 2), f"{rows} rows evenly over {spread:.6g}{said}")
 
     def _half_width(self, sensitivity: float) -> float:
-        smooth = Smooth(self.setting.row_epsilon)
-        scale = smooth.expected_scale(sensitivity, self.setting.miss)
-        return smooth.half_width(scale, self.setting.miss) + scale
+        smooth, miss = self.mechanism, self.setting.miss
+        if isinstance(smooth, SmoothGaussian):
+            return smooth.expected_half_width(sensitivity, miss) + smooth.expected_scale(sensitivity, BOUND_MISS * miss)
+        scale = smooth.expected_scale(sensitivity, miss)
+        return smooth.half_width(scale, miss) + scale
 
     def window(self) -> None:
         """It looks at all values."""
@@ -84,13 +95,17 @@ class SmoothQuantile:
         return [self.measure(tally, randomness) for tally in tallies]
 
     def measure(self, tally: Tally, randomness: Randomness) -> StatisticEstimate:
-        domain = self.setting.ends
+        domain, smooth, miss = self.setting.ends, self.mechanism, self.setting.miss
         clipped = tally.clipped(*domain)
-        smooth = Smooth(self.setting.row_epsilon)
+        exact = quantile(clipped, self.q, domain)
         bound = smooth_sensitivity(clipped, self.q, domain, float(smooth.alpha), self.setting.neighbours)
-        answer, scale = smooth.measure(quantile(clipped, self.q, domain), bound, self.setting.miss, randomness)
-        # An integer moves by at most ⌊w + ½⌋ when a real number within w is added and the sum rounded.
-        half_width = math.floor(min(smooth.half_width(scale, self.setting.miss) + scale + 0.5, 2.0**63))
+        if isinstance(smooth, SmoothGaussian):
+            released = smooth.release([exact], bound, miss, randomness)
+            answer, half_width = released.values[0], released.half_width + math.ceil(released.bound)
+        else:
+            answer, scale = smooth.measure(exact, bound, miss, randomness)
+            # An integer moves by at most ⌊w + ½⌋ when a real number within w is added and the sum rounded.
+            half_width = math.floor(min(smooth.half_width(scale, miss) + scale + 0.5, 2.0**63))
         return inside(answer, answer - half_width, answer + half_width, self.setting)
 
 

@@ -12,9 +12,11 @@ from confide.errors import EpsilonTooSmall, ParameterError, QueryError
 from confide.mechanism.graph.ladder import SMALLEST_EPSILON, Ladder
 from confide.mechanism.graph.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.noise.additive import Additive, laplace
+from confide.mechanism.smooth.gaussian import SmoothGaussian
 from confide.mechanism.smooth.smooth import Smooth
 from confide.policy import Category, Column, Identifier, KeyUnit, Policy, Table, Text
 from confide.privacy.amount import shown_value, whole_number
+from confide.privacy.loss import ZCDP
 from confide.query.spelling import nearest
 from confide.release.answer.answer import Answer, KeyColumn
 from confide.release.arguments import exact_epsilon, plain_text, pure_share
@@ -182,18 +184,27 @@ class Graph:
         chosen = self._chosen(mechanism, known, epsilon)
 
         def counting(share: Fraction, miss: float) -> PatternCount:
-            measured = _smooth if chosen == "smooth" else _ladder
             if chosen == "ladder" and share < SMALLEST_EPSILON:
                 raise EpsilonTooSmall("the mechanism ladder needs an epsilon of at least 0.001; smooth takes less")
-            if chosen == "smooth":
-                Smooth(share)  # refuses what is too small for it
+            smooth = Smooth(share) if chosen == "smooth" else None
 
             def count(network: "Network") -> Measured:
-                return Measured((measured(*found(network), share, miss, self._edges.holdings),))
+                if smooth is None:
+                    return Measured((_ladder(*found(network), share, miss, self._edges.holdings),))
+                return Measured((_smooth(*found(network), smooth, miss, self._edges.holdings),))
 
             return PatternCount(chosen, count)
 
-        return ask(self._edges, Pattern(pattern, chosen, counting), epsilon, confidence)
+        def concentrated(paid: ZCDP, changes: int, miss: float) -> PatternCount:
+            smooth = SmoothGaussian(paid.rho, paid.delta, changes)
+
+            def count(network: "Network") -> Measured:
+                return Measured((_smooth(*found(network), smooth, miss, self._edges.holdings),))
+
+            return PatternCount(chosen, count)
+
+        both = Pattern(pattern, chosen, counting, concentrated=concentrated if chosen == "smooth" else None)
+        return ask(self._edges, both, epsilon, confidence)
 
     def _chosen(self, mechanism: str, known: tuple[str, ...], epsilon: object) -> str:
         """The mechanism that is meant: `auto` is the first, or `smooth` where ε is too small for a ladder.
@@ -275,10 +286,12 @@ def _noised(counts: NDArray[np.int64], noise: Additive, miss: float, holdings: H
     return Measured(tuple(inside(int(value), half) for value in measurement.values))
 
 
-def _smooth(count: int, rungs: Rungs, epsilon: Fraction, miss: float, holdings: Holdings) -> Estimate:
-    smooth = Smooth(epsilon)
+def _smooth(count: int, rungs: Rungs, smooth: Smooth | SmoothGaussian, miss: float, holdings: Holdings) -> Estimate:
     alpha, degree = float(smooth.alpha), rungs.growth.degree
     bound = smooth_bound(rungs.rungs(int(degree / alpha) + 4), alpha, degree)
+    if isinstance(smooth, SmoothGaussian):
+        values, half = smooth.measure([count], bound, miss, holdings.randomness)
+        return inside(values[0], half)
     noised, scale = smooth.measure(count, bound, miss, holdings.randomness)
     return inside(noised, int(smooth.half_width(scale, miss)) + 1)
 

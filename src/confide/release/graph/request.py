@@ -91,6 +91,8 @@ class Pattern:
     reading: "Callable[[GraphInquiry], Inquiry[Any]] | None" = None
     """What is read in place of the whole graph."""
     notes: tuple[str, ...] = ()
+    concentrated: Callable[[ZCDP, int, float], PatternCount] | None = None
+    """The same from ρ and δ, under a budget that has them, and how many edges a unit changes; None if by ε as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,11 @@ class PatternRequest:
         def made(tried: Fraction) -> tuple[PureDP | ZCDP, PatternCount]:
             loss, share = pure_share(budget, tried)
             # A row that is replaced is one that goes and one that comes.
-            return loss, pattern.counting(share / 2 if edges.replaced else share, miss_rate(self.confidence))
+            changes = 2 if edges.replaced else 1
+            if isinstance(loss, ZCDP) and pattern.concentrated is not None:
+                loss = ZCDP(loss.rho, budget.explicit_delta(loss))
+                return loss, pattern.concentrated(loss, changes, miss_rate(self.confidence))
+            return loss, pattern.counting(share / changes, miss_rate(self.confidence))
 
         return PricedPattern(self, *made_at(self.epsilon, made))
 

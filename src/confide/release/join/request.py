@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, floor
+from math import floor
 from typing import Final
 
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.join.truncation import Levels, Race, Truncation
-from confide.mechanism.noise.largest import LARGEST_USED
 from confide.mechanism.noise.law import miss_rate
-from confide.mechanism.smooth.laplace import SmoothLaplace
+from confide.mechanism.smooth.gaussian import SmoothGaussian
 from confide.mechanism.smooth.vector import SmoothVector
 from confide.policy import KeyUnit, Policy
 from confide.privacy.amount import shown_value
@@ -80,8 +79,6 @@ class PricedJoin:
     """For each weight how often its interval may miss, so that every column holds with the confidence."""
     shares: tuple[Fraction, ...]
     """Of ε, for each weight."""
-    deltas: tuple[Fraction, ...]
-    """Of δ, for each weight; 0 where its mechanism needs none."""
     loss: PureDP | ZCDP
 
     @property
@@ -100,10 +97,15 @@ class PricedJoin:
     def groups(self) -> int:
         return group_count(self.question)
 
-    def smooth(self, place: int) -> SmoothVector | SmoothLaplace:
-        """Elastic sensitivity is FLEX's, (ε, δ) and all, where there is a δ."""
-        if self.deltas[place]:
-            return SmoothLaplace(self.shares[place], self.deltas[place], self.groups)
+    def smooth(self, place: int) -> SmoothVector | SmoothGaussian:
+        """Where there is a δ, Gaussian noise: it is the narrower at the same ρ, the more so the more groups there are.
+
+        A unit that is replaced is one that goes and one that comes.
+        """
+        if isinstance(self.loss, ZCDP):
+            part = self.request.parts[place]
+            changes = 2 if self.question.neighbours == "replace-one" else 1
+            return SmoothGaussian(self.loss.rho * part, self.loss.delta * part, changes)
         return SmoothVector(self.shares[place], self.groups)
 
     @property
@@ -169,19 +171,14 @@ def _priced(request: JoinRequest, budget: Budget, exact: Fraction) -> PricedJoin
             f"every set of them, and takes at most {MOST_REMOVED}: ask for fewer, or with mechanism='elastic'"
         )
     loss, share = pure_share(budget, exact)
-    delta = Fraction(0)
-    if name == "elastic" and isinstance(loss, ZCDP):
-        delta = budget.explicit_delta(loss)
-        loss = ZCDP(loss.rho, delta)
+    if name in BY_ROW and isinstance(loss, ZCDP):
+        loss = ZCDP(loss.rho, budget.explicit_delta(loss))
     if question.neighbours == "replace-one":
         share /= 2  # a unit that is replaced is one that goes and one that comes
-        if delta:
-            share = min(share, Fraction(LARGEST_USED))
-            delta /= 1 + Fraction(exp(float(share)) * (1 + 1e-12))  # (ε/2, δ') twice is (ε, (1 + e^(ε/2)) δ')
-    shares, deltas = (tuple(whole * part for part in request.parts) for whole in (share, delta))
+    shares = tuple(share * part for part in request.parts)
     levels = needed_confidences(all_values(question), request.confidence)
     misses = tuple(miss_rate(levels[place]) for place in range(len(question.weights)))
-    priced = PricedJoin(request, misses, shares, deltas, loss)
+    priced = PricedJoin(request, misses, shares, loss)
     for place in range(len(shares)):
         _ = priced.smooth(place) if name in BY_ROW else priced.cut(place)
     return priced

@@ -79,19 +79,24 @@ def allocate(
         for m, share in zip(question.measures, shares, strict=False)
     )
     levels = needed_confidences(all_values(question), confidence)
-    plan = plan_statistic if pure else plan_within
-    plans = tuple(
-        plan(statistic, share, levels[place], rows)
-        for place, (statistic, share) in enumerate(
-            zip(question.statistics, shares[len(question.measures) :], strict=True)
-        )
-    )
-    if question.possible == ():
-        cost = _least(budget)  # no group can have rows, so nothing is measured
-    if question.threshold is None or isinstance(cost, PureDP):
-        return Allocation(mechanisms, plans, None, cost)
+    statistics = [
+        (statistic, shares[len(question.measures) + place], levels[place])
+        for place, statistic in enumerate(question.statistics)
+    ]
+    nothing = question.possible == ()  # no group can have rows, so nothing is measured
+    if isinstance(cost, PureDP):
+        pure_plans = tuple(plan_statistic(statistic, share, level, rows) for statistic, share, level in statistics)
+        return Allocation(mechanisms, pure_plans, None, _least(budget) if nothing else cost)
     delta = budget.explicit_delta(cost)
-    keys = _key_threshold(question, root(2 * cost.rho * key_weight / whole), delta)
+    part = delta / (len(statistics) + (question.threshold is not None) or 1)
+    plans = tuple(plan_within(statistic, share, part, level, rows) for statistic, share, level in statistics)
+    used = sum((plan.zcdp.delta for plan in plans), Fraction(0))
+    if nothing:
+        cost, used = ZCDP(from_quanta(1)), Fraction(0)
+        delta = budget.explicit_delta(cost)
+    if question.threshold is None:
+        return Allocation(mechanisms, plans, None, ZCDP(cost.rho, used))
+    keys = _key_threshold(question, root(2 * cost.rho * key_weight / whole), delta - used)
     return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta))
 
 

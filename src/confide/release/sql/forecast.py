@@ -56,7 +56,8 @@ class Forecast:
         for statistic, plan in zip(read.statistics, allocation.plans, strict=True):
             # The mechanism is what it will be; how wide it is depends on how many rows the caller expects.
             level = needed_confidences(all_values(question), self.confidence)[len(expected)]
-            seen = plan_statistic(statistic, plan.loss.epsilon, level, round(self.rows), plan.name)
+            paid = plan.setting
+            seen = plan_statistic(statistic, paid.epsilon, level, round(self.rows), plan.name, paid.delta)
             expected.append(expect_statistic(seen, statistic))
         evaluator = Evaluator(question.measures, made_up, expected)
         columns = []

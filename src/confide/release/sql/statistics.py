@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from confide.mechanism import Randomness
-from confide.mechanism.quantile.choice import quantile_plan
-from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan
+from confide.mechanism.quantile.choice import MAKERS, quantile_plan
+from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan, choose
 from confide.mechanism.tally import Tally
-from confide.mechanism.total.choice import mean_plan, total_plan
+from confide.mechanism.total.choice import SUMMERS, mean_plan, total_plan
 from confide.privacy.amount import root
 from confide.query.grid import EvenGrid
 from confide.query.question import Statistic
@@ -19,25 +20,47 @@ from confide.release.answer.evaluation import Estimate
 
 
 def plan_statistic(
-    statistic: Statistic, epsilon: Fraction, confidence: float, rows: int | None, mechanism: str | None = None
+    statistic: Statistic,
+    epsilon: Fraction,
+    confidence: float,
+    rows: int | None,
+    mechanism: str | None = None,
+    delta: Fraction = Fraction(0),
 ) -> StatisticPlan:
-    """The plan of one statistic at ε; `rows` is what is publicly expected of a group, for forecasts and for `auto`."""
+    """The plan of one statistic at ε; `rows` is what is publicly expected of a group, for forecasts and for `auto`.
+
+    With a δ, ε stands for ρ = ε²/2.
+    """
     domain = None if statistic.low is None or statistic.high is None else (statistic.low, statistic.high)
     named = mechanism or statistic.mechanism
     expectation = Expectation(rows=rows)
     shared = (domain, epsilon, confidence, statistic.neighbours, statistic.rows, named, expectation)
     if statistic.kind == "quantile":
-        return quantile_plan(statistic.q, *shared)
+        return quantile_plan(statistic.q, *shared, delta)
     return total_plan(*shared) if statistic.kind == "total" else mean_plan(*shared)
 
 
-def plan_within(statistic: Statistic, rho: Fraction, confidence: float, rows: int | None) -> StatisticPlan:
-    """The plan of one statistic at ρ: some mechanisms cost less ρ than ε²/2, and then may have a larger ε."""
-    plan = plan_statistic(statistic, root(2 * rho), confidence, rows)
-    spare = plan.zcdp.rho
-    larger = plan.loss.epsilon * root(rho / spare)
-    if larger > plan.loss.epsilon:
-        better = plan_statistic(statistic, larger, confidence, rows, plan.name)
+def plan_within(
+    statistic: Statistic, rho: Fraction, delta: Fraction, confidence: float, rows: int | None
+) -> StatisticPlan:
+    """The plan of one statistic at ρ and up to δ. `auto` is the narrowest forecast of what each may have at ρ."""
+    names = MAKERS if statistic.kind == "quantile" else SUMMERS
+
+    def make(name: str) -> StatisticPlan:
+        return _enlarged(statistic, rho, delta, confidence, rows, name)
+
+    return choose({name: partial(make, name) for name in names}, statistic.mechanism)
+
+
+def _enlarged(
+    statistic: Statistic, rho: Fraction, delta: Fraction, confidence: float, rows: int | None, name: str
+) -> StatisticPlan:
+    """One mechanism at ρ: some cost less ρ than ε²/2, and then may have a larger ε."""
+    epsilon = root(2 * rho)
+    plan = plan_statistic(statistic, epsilon, confidence, rows, name, delta)
+    larger = epsilon * root(rho / plan.zcdp.rho)
+    if larger > epsilon:
+        better = plan_statistic(statistic, larger, confidence, rows, name, delta)
         if better.zcdp.rho <= rho:
             return better
     return plan
