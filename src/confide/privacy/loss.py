@@ -16,7 +16,11 @@ class PureDP:
 
 @dataclass(frozen=True, slots=True)
 class ZCDP:
-    """δ-approximate ρ-zero-concentrated DP ([BunSteinke2016], Definition 8.1); plain ρ-zCDP when δ is 0."""
+    """δ-approximate ρ-zero-concentrated DP ([BunSteinke2016], Definition 8.1); plain ρ-zCDP when δ is 0.
+
+    Or of the same law as something ρ-zCDP on all outputs but some of probability δ: totals of both mean the same
+    (`mechanism.smooth.gaussian` has the proof).
+    """
 
     rho: Fraction
     delta: Fraction = Fraction(0)

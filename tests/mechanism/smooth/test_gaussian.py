@@ -10,7 +10,7 @@ import pytest
 from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism import TestRandomness
 from confide.mechanism.noise.largest import LARGEST_SMOOTH
-from confide.mechanism.smooth.gaussian import EVEN, STEADY, SmoothGaussian, Tuning
+from confide.mechanism.smooth.gaussian import STEADY, SmoothGaussian, Tuning, tuned
 from confide.mechanism.smooth.smooth import Smooth
 from confide.mechanism.smooth.vector import SmoothVector
 from confide.privacy.amount import root
@@ -57,7 +57,7 @@ def worst(mechanism, bound, other, moved, noise=1.0):
     return largest, outside
 
 
-@pytest.mark.parametrize("tuning", [TIGHT, STEADY, EVEN])
+@pytest.mark.parametrize("tuning", [TIGHT, STEADY, tuned(3)])
 @pytest.mark.parametrize("turn", [-1, 0, 1])
 def test_neighbours_are_apart_by_no_more_than_declared(tuning, turn):
     """The integer moves by all of the smaller S, and S by all of α."""
@@ -120,12 +120,15 @@ def test_it_is_narrower_than_pure_noise_at_the_same_cost_wherever_it_is_asked():
             assert isinstance(cost, ZCDP)
             paid = root(2 * cost.rho), budget.explicit_delta(cost)
             for miss in (0.2, 0.05, 0.001):
-                steady, even = (SmoothGaussian(cost.rho, paid[1], 1, tuning) for tuning in (STEADY, EVEN))
+                steady, even = (SmoothGaussian(cost.rho, paid[1], 1, tuning) for tuning in (STEADY, tuned(1)))
                 vector, one = SmoothVector(paid[0], 1), Smooth(paid[0])
-                assert steady.expected_half_width(1e6, miss) < 0.5 * vector.expected_half_width(1e6, miss)
+                assert steady.expected_half_width(1e6, miss) < 0.6 * vector.expected_half_width(1e6, miss)
                 grown = [1e6 / float(mechanism.alpha) for mechanism in (even, one)]
                 scale = one.expected_scale(grown[1], miss)
                 assert even.expected_half_width(grown[0], miss) < 0.6 * one.half_width(scale, miss)
+                deep = SmoothGaussian(cost.rho, paid[1], 1, tuned(3))
+                cubes = [1e6 / float(mechanism.alpha) ** 3 for mechanism in (deep, vector)]
+                assert deep.expected_half_width(cubes[0], miss) < 0.2 * vector.expected_half_width(cubes[1], miss)
 
 
 def test_many_groups_cost_no_more_than_one():
@@ -134,7 +137,7 @@ def test_many_groups_cost_no_more_than_one():
     many, half = mechanism.measure([5] * 50, 3.0, 0.1, TestRandomness(4))
     assert len(many) == 50
     pure = SmoothVector(root(Fraction(1, 5)), 50)
-    assert half < 0.5 * pure.expected_half_width(3.0, 0.1)
+    assert half < 0.8 * pure.expected_half_width(3.0, 0.1)
     assert mechanism.alpha > 20 * pure.alpha
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.mechanism.interval.interval import Assumes
 from confide.mechanism.noise.randomness import Randomness
-from confide.mechanism.smooth.gaussian import BOUND_MISS, EVEN, SmoothGaussian
+from confide.mechanism.smooth.gaussian import BOUND_MISS, SmoothGaussian, tuned
 from confide.mechanism.smooth.smooth import SMALLEST_SCALE, Smooth
 from confide.mechanism.statistic import (
     NOTHING_EXPECTED,
@@ -56,7 +56,7 @@ class SmoothQuantile:
     def mechanism(self) -> Smooth | SmoothGaussian:
         setting = self.setting
         if setting.delta:
-            return SmoothGaussian(rho_of_pure(setting.epsilon), setting.delta, setting.rows, EVEN)
+            return SmoothGaussian(rho_of_pure(setting.epsilon), setting.delta, setting.rows, tuned(1))
         return Smooth(setting.row_epsilon)
 
     @property

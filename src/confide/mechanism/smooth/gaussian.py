@@ -49,10 +49,12 @@ class Tuning:
     raised: Fraction
 
 
-STEADY: Final = Tuning(Fraction(3, 10), Fraction(1, 2))
-"""Where S hardly grows as α falls: joins, and patterns of large graphs."""
-EVEN: Final = Tuning(Fraction(1, 2), Fraction(1))
-"""Where S is in proportion to 1/α: quantiles of values that lie evenly."""
+def tuned(degree: int) -> Tuning:
+    """For an S that grows at most like α^-degree as α falls, and at best not at all: near the narrowest for both."""
+    return Tuning(Fraction(2, 5) if degree <= 1 else Fraction(1, 2), max(Fraction(3, 4), Fraction(degree, 2)))
+
+
+STEADY: Final = tuned(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 from confide.errors import ParameterError, QueryError
 from confide.mechanism.join.truncation import Levels, Race, Truncation
 from confide.mechanism.noise.law import miss_rate
-from confide.mechanism.smooth.gaussian import SmoothGaussian
+from confide.mechanism.smooth.gaussian import SmoothGaussian, tuned
 from confide.mechanism.smooth.vector import SmoothVector
 from confide.policy import KeyUnit, Policy
 from confide.privacy.amount import shown_value
@@ -105,7 +105,8 @@ class PricedJoin:
         if isinstance(self.loss, ZCDP):
             part = self.request.parts[place]
             changes = 2 if self.question.neighbours == "replace-one" else 1
-            return SmoothGaussian(self.loss.rho * part, self.loss.delta * part, changes)
+            tuning = tuned(len(self.question.private) - 1)  # each further table may multiply what a row changes
+            return SmoothGaussian(self.loss.rho * part, self.loss.delta * part, changes, tuning)
         return SmoothVector(self.shares[place], self.groups)
 
     @property
