@@ -58,10 +58,12 @@ def test_the_walk_rarely_goes_past_the_largest_distance():
     assert np.mean(found <= 2 * 2**0.25 * 1001) > 0.98
 
 
-def test_equal_values_have_no_radius():
+def test_equal_values_have_the_least_radius():
+    """And not none: to clip to a point would leave no noise, and an interval that looks certain."""
     radius = Radius(Fraction(5), 0.05, 10**9)
-    assert radius.measure(Tally(np.array([7]), np.array([10_000])), 7, TestRandomness(1)) == 0
-    assert radius.measure(Tally.of([]), 7, TestRandomness(1)) == 0
+    assert radius.measure(Tally(np.array([7]), np.array([10_000])), 7, TestRandomness(1)) == 1
+    assert Radius(Fraction(5), 0.05, 0).measure(Tally.of([7]), 7, TestRandomness(1)) == 0
+    assert radius.measure(Tally.of([]), 7, TestRandomness(1)) == 1
 
 
 def test_distances_as_wide_as_64_bits():

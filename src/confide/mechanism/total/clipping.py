@@ -54,8 +54,9 @@ class Radius:
 
     def measure(self, tally: Tally, centre: int, randomness: Randomness) -> int:
         place = int(self.mechanism.first(self.stream(tally, centre), randomness)[0])
-        # Without a stop nothing is known, and nothing is clipped.
-        return self.largest if place < 0 else min(SHELL * int(self.radii[place]), self.largest)
+        # Without a stop nothing is known, and nothing is clipped. A stop at 0 says that few rows lie elsewhere, not
+        # that none does: to clip to a point would give an interval without width, which looks certain.
+        return self.largest if place < 0 else min(max(1, SHELL * int(self.radii[place])), self.largest)
 
     def stream(self, tally: Tally, centre: int) -> Stream:
         radii, cumulative = self.radii, tally.cumulative()
