@@ -651,6 +651,41 @@ def public_facts_are_told(kind: EngineKind) -> None:
         assert isinstance(failure(lambda: engine.distinct("t", ("k",), 10)), ValueError)
 
 
+def null_is_a_group_where_the_policy_says_so(kind: EngineKind) -> None:
+    """Of every kind of key, in cells and in tallies, whether or not a unit has to be cut to its bound."""
+    columns = {
+        "k": {"type": "id"},
+        "n": {"range": [0, 5], "nulls": True},
+        "d": {"range": [date(2024, 1, 1), date(2024, 1, 3)], "nulls": True},
+        "w": {"type": "text", "nulls": True},
+        "x": {"range": [0, 9]},
+    }
+    table = pa.table(
+        {
+            "k": pa.array([1, 2, 3, 4, 5, 5, 5], pa.int64()),
+            "n": pa.array([1, 5, None, None, 0, 0, 0], pa.int64()),
+            "d": pa.array([date(2024, 1, 1), None, None, date(2024, 1, 3)] + [date(2024, 1, 2)] * 3, pa.date32()),
+            "w": pa.array(["None", None, "v", None, "v", "v", "v"], pa.string()),
+            "x": pa.array([1, 2, 3, 4, 5, 5, 5], pa.int64()),
+        }
+    )
+    for unit, five in (("row", 3), ("t.k", 2)):
+        bound = {} if unit == "row" else {"at_most": {"rows": 2, "groups": 1}}
+        policy = policy_of({"t": {"columns": columns, **bound}}, unit)
+        with opened(kind, policy, {"t": table}) as engine:
+            exact = ask(engine, policy, "SELECT BIN(n, 3) AS b, COUNT(*) AS c, MEDIAN(x) AS m FROM t GROUP BY b")
+            assert integers(exact) == [[1 + five, 1, 2]]
+            assert integers_of(exact.tallies) == [[[[1, 5], [1, five]], [[2], [1]], [[3, 4], [1, 1]]]]
+            exact = ask(engine, policy, "SELECT d, COUNT(*) AS c FROM t GROUP BY d")
+            assert integers(exact) == [[1, five, 1, 2]]
+            exact = ask(engine, policy, "SELECT w, COUNT(*) AS c, MEDIAN(x) AS m FROM t GROUP BY w")
+            assert exact.keys == (("None",), ("v",), (None,))
+            assert integers(exact)[0] == [1, 1 + five, 2]
+            assert integers_of(exact.tallies) == [[[[1], [1]], [[3, 5], [1, five]], [[2, 4], [1, 1]]]]
+            exact = ask(engine, policy, "SELECT w, n, COUNT(*) AS c FROM t GROUP BY w, n")
+            assert exact.keys == (("None", 1), ("v", 0), ("v", 6), (None, 5), (None, 6))
+
+
 def many_threads_ask_at_once(kind: EngineKind) -> None:
     policy, data = _visits(6, 3), _heavy()
     text = "SELECT kind, COUNT(*) AS n, SUM(cost) AS s FROM visit GROUP BY kind"
@@ -785,6 +820,7 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     rows_are_read_against_a_charge,
     the_version_names_the_data,
     public_facts_are_told,
+    null_is_a_group_where_the_policy_says_so,
     many_threads_ask_at_once,
     the_engine_is_locked,
     a_failure_says_nothing,

@@ -98,7 +98,11 @@ class PlainEngine:
             raise EngineError
         reference = Reference(self._tables, self._naive, secret)
         found, tallies = reference.evaluate(summary), reference.tallies(summary)
-        keys = sorted(found, key=lambda key: tuple(map(str, key))) if summary.open_keys else all_groups(summary.keys)
+        keys = (
+            sorted(found, key=lambda key: tuple((value is None, str(value)) for value in key))
+            if summary.open_keys
+            else all_groups(summary.keys)
+        )
         cells = tuple(
             np.array([found[key][place] for key in keys], dtype=object) for place in range(len(summary.cells))
         )

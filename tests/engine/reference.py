@@ -219,12 +219,12 @@ class Reference:
                     places.append(values.index(value))
                 case BinnedKey(_, number, first, width):
                     index = self.number(number, row)
-                    if index is None:
+                    if index is None and not key.nulls:
                         return None
-                    places.append((index - first) // width)
+                    places.append(key.count if index is None else (index - first) // width)
                 case _:
                     value = self.seen(key.field, row)
-                    if value is None:
+                    if value is None and not key.nulls:
                         return None
                     places.append(value)
         return tuple(places)

@@ -155,6 +155,7 @@ BOUND = [
     ("unit:", "version: '2'\nunit:"),
     ("{public: true}", "{public: true, columns: {a: {type: id}}}"),
     ("[F, M]}", "[F, M], nulls: true}"),
+    ("[0, 115]", "[0, 115], nulls: true"),
 ]
 
 

@@ -31,8 +31,8 @@ TABLES: dict[str, Any] = {
             "a": {"values": ["x", "y", "z"], "nulls": True},
             "b": {"values": [1, 2, 4]},
             "n": {"range": [0, 5]},
-            "m": {"range": [-2, 2], "grain": 0.5},
-            "d": {"range": [date(2024, 1, 1), date(2024, 1, 4)]},
+            "m": {"range": [-2, 2], "grain": 0.5, "nulls": True},
+            "d": {"range": [date(2024, 1, 1), date(2024, 1, 4)], "nulls": True},
             "f": {"values": [True, False]},
             "w": {"type": "text"},
         }
@@ -176,6 +176,8 @@ CASES = [
     ("n = 3", "n, BIN(n, 2)", [(3, 2)]),
     ("d = DATE '2024-01-03'", "d", [(date(2024, 1, 3),)]),
     ("CASE WHEN a = 'x' THEN 1 ELSE 0 END = 0", "a", [("y",), ("z",), (None,)]),
+    ("CASE WHEN n > 2 THEN 1 ELSE 0 END = 0", "b", [(1,), (2,), (4,)]),
+    ("CASE WHEN n > 2 THEN 1 ELSE 0 END = 0", "BIN(n, 2)", [(0,), (2,)]),
     ("n > 3 AND n < 2", "a", []),
     ("n > 3 AND n < 2", "b", []),
     ("FALSE", "a, b", []),
@@ -215,6 +217,7 @@ def test_having_on_what_is_measured_leaves_all(engine):
     [
         ("p.b, kind FROM t JOIN p ON t.b = p.b", [(1, "odd"), (2, "even"), (2, "prime")]),
         ("t.b, kind FROM t LEFT JOIN p ON t.b = p.b WHERE kind IS NOT NULL", [(1, "odd"), (2, "even"), (2, "prime")]),
+        ("t.b, a FROM t LEFT JOIN p ON t.b = p.b WHERE a = 'x'", [(1, "x"), (2, "x"), (4, "x")]),
         ("t.b, a FROM t JOIN p ON t.b = p.b WHERE size > 15 AND a = 'x'", [(2, "x")]),
         ("kind FROM t JOIN p ON t.b = p.b WHERE size > 25", []),  # of 5, which b never is
         ("kind, word FROM t JOIN p ON t.b = p.b JOIN q ON p.kind = q.kind", None),
@@ -260,7 +263,8 @@ def test_joins_without_bounds_leave_the_same_groups(engine):
 
 def test_keys_without_a_group_for_null(engine):
     def lost_of(sql: str) -> list[str]:
-        return [key.name for key in module.lost_nulls(ask(engine, sql).summary)]
+        question = ask(engine, sql)
+        return [question.keys[place].name for place in module.lost_nulls(question.summary)]
 
     assert lost_of("SELECT a, b, BIN(n, 2), COUNT(*) AS c FROM t GROUP BY 1, 2, 3") == ["b", "n_bin"]
     assert lost_of("SELECT b, n, COUNT(*) AS c FROM t WHERE b = 1 AND n IS NOT NULL GROUP BY 1, 2") == []

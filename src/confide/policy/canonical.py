@@ -70,13 +70,13 @@ def _column(column: Column) -> str:
         case Identifier():
             return "type: id"
         case Text():
-            return "type: text"
-        case Category(_, values, nulls):
-            return f"values: [{', '.join(map(_value, values))}]" + (", nulls: true" if nulls else "")
+            return f"type: text{_nulls(column)}"
+        case Category(_, values):
+            return f"values: [{', '.join(map(_value, values))}]{_nulls(column)}"
         case Number(_, low, high, grain, bins):
-            return f"range: [{show(low)}, {show(high)}], grain: {show(grain)}{_bins(bins)}"
+            return f"range: [{show(low)}, {show(high)}], grain: {show(grain)}{_bins(bins)}{_nulls(column)}"
         case Date(_, first, last, bins):
-            return f"range: [{first.isoformat()}, {last.isoformat()}]{_bins(bins)}"
+            return f"range: [{first.isoformat()}, {last.isoformat()}]{_bins(bins)}{_nulls(column)}"
         case Unbounded(_, grain):
             return f"range: unbounded, grain: {show(grain)}"
         case _:
@@ -85,6 +85,10 @@ def _column(column: Column) -> str:
 
 def _bins(bins: Fraction | None) -> str:
     return "" if bins is None else f", bins: {show(bins)}"
+
+
+def _nulls(column: Text | Category | Number | Date) -> str:
+    return ", nulls: true" if column.nulls else ""
 
 
 def _value(value: CategoryValue) -> str:

@@ -37,9 +37,12 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Strings of no declared domain: for LIKE, =, IN, COUNT, COUNT DISTINCT, and group keys above a τ-threshold."""
+    """Strings of no declared domain: for LIKE, =, IN, COUNT, COUNT DISTINCT, and group keys above a τ-threshold;
+    `nulls` makes NULL such a key.
+    """
 
     name: str
+    nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,16 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Numbers clamped to [low, high] and rounded to multiples of `grain`; `bins` is the usual width of a binning."""
+    """Numbers clamped to [low, high] and rounded to multiples of `grain`; `bins` is the usual width of a binning, and
+    `nulls` adds the NULL group to it.
+    """
 
     name: str
     low: Fraction
     high: Fraction
     grain: Fraction = Fraction(1)
     bins: Fraction | None = None
+    nulls: bool = False
 
     def __post_init__(self) -> None:
         _refuse(self.name, number_faults(self.low, self.high, self.grain, self.bins))
@@ -95,12 +101,15 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """Days from low to high, both included; an index counts days since 1970-01-01, `bins` is in whole days."""
+    """Days from low to high, both included; an index counts days since 1970-01-01, `bins` is in whole days, and `nulls`
+    adds the NULL group to a binning.
+    """
 
     name: str
     low: date
     high: date
     bins: Fraction | None = None
+    nulls: bool = False
 
     def __post_init__(self) -> None:
         _refuse(self.name, date_faults(self.low, self.high, self.bins))

@@ -55,16 +55,16 @@ def read_column(name: str, node: Node, path: Path, findings: Findings) -> Column
 
 
 def _read_type(name: str, node: Block, path: Path, findings: Findings) -> Column | None:
-    _only(node, ("type",), path, findings)
     kind = node.entries["type"]
     word = kind.value if isinstance(kind, Leaf) else None
+    _only(node, ("type",) if word == "id" else ("type", "nulls"), path, findings)
     if isinstance(kind, Leaf) and kind.blank:
         findings.add((*path, "type"), BLANK, f"write one of {_KINDS}")
         return None
     if word == "id":
         return Identifier(name)
     if word == "text":
-        return Text(name)
+        return Text(name, _read_nulls(node, path, findings))
     guess = nearest(word, ("id", "text")) if isinstance(word, str) else None
     advice = f"did you mean {guess!r}? " if guess else ""
     findings.add((*path, "type"), f"expected id or text, found {say(kind)}", f"{advice}a column is one of {_KINDS}")
@@ -73,9 +73,7 @@ def _read_type(name: str, node: Block, path: Path, findings: Findings) -> Column
 
 def _read_category(name: str, node: Block, path: Path, findings: Findings) -> Column | None:
     _only(node, ("values", "nulls"), path, findings)
-    nulls: bool | None = False
-    if "nulls" in node.entries:
-        nulls = read_flag(node.entries["nulls"], (*path, "nulls"), findings)
+    nulls = _read_nulls(node, path, findings)
     place: Path = (*path, "values")
     listing = node.entries["values"]
     if not isinstance(listing, Listing):
@@ -100,7 +98,12 @@ def _read_category(name: str, node: Block, path: Path, findings: Findings) -> Co
     if wrong and not values:
         return None
     sound = _sound(category_faults(tuple(values)), path, findings, wrong == 0)
-    return Category(name, tuple(values), bool(nulls)) if sound else None
+    return Category(name, tuple(values), nulls) if sound else None
+
+
+def _read_nulls(node: Block, path: Path, findings: Findings) -> bool:
+    """Whether NULL is a group of its own."""
+    return "nulls" in node.entries and bool(read_flag(node.entries["nulls"], (*path, "nulls"), findings))
 
 
 def _read_value(item: Node, path: Path, findings: Findings) -> CategoryValue | None:
@@ -127,7 +130,8 @@ def _read_range(name: str, node: Block, path: Path, findings: Findings) -> Colum
     limits = node.entries["range"]
     if isinstance(limits, Leaf) and limits.value == "unbounded":
         return _read_unbounded(name, node, path, findings)
-    _only(node, ("range", "grain", "bins"), path, findings)
+    _only(node, ("range", "grain", "bins", "nulls"), path, findings)
+    nulls = _read_nulls(node, path, findings)
     bins = read_number(node.entries["bins"], (*path, "bins"), findings) if "bins" in node.entries else None
     sound = ("bins" in node.entries) == (bins is not None)
     if not isinstance(limits, Listing) or len(limits.items) != 2:
@@ -148,7 +152,8 @@ def _read_range(name: str, node: Block, path: Path, findings: Findings) -> Colum
         if "grain" in node.entries:
             findings.add((*path, "grain"), "a range of dates has no grain", "leave it out: the grain is one day")
             sound = False
-        return Date(name, low, high, bins) if _sound(date_faults(low, high, bins), path, findings, sound) else None
+        sound = _sound(date_faults(low, high, bins), path, findings, sound)
+        return Date(name, low, high, bins, nulls) if sound else None
     grain = _read_grain(node, limits, path, findings)
     if isinstance(low, date) or isinstance(high, date):
         if low is not None and high is not None:
@@ -157,7 +162,7 @@ def _read_range(name: str, node: Block, path: Path, findings: Findings) -> Colum
     if low is None or high is None or grain is None:
         return None
     return (
-        Number(name, low, high, grain, bins)
+        Number(name, low, high, grain, bins, nulls)
         if _sound(number_faults(low, high, grain, bins), path, findings, sound)
         else None
     )

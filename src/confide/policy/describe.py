@@ -140,17 +140,18 @@ def _known_and_use(column: Column) -> tuple[str, str, str]:
     match column:
         case Identifier():
             return "id", "only that it exists", "joins, and counting who is there"
-        case Text():
-            return "text", "only that it exists", "filters, counts, and groups above a threshold (needs δ)"
+        case Text(_, nulls):
+            known = "only that it exists" + (", or NULL" if nulls else "")
+            return "text", known, "filters, counts, and groups above a threshold (needs δ)"
         case Category(_, values, nulls):
             shown = ", ".join(_value(value) for value in values[:_SHOWN_VALUES])
             more = f", … ({len(values):,} in all)" if len(values) > _SHOWN_VALUES else ""
             return "values", shown + more + (", or NULL" if nulls else ""), "filters, counts, groups"
-        case Number(_, low, high, grain):
-            known = f"{show(low)} to {show(high)}, rounded to {show(grain)}"
+        case Number(_, low, high, grain, nulls=nulls):
+            known = f"{show(low)} to {show(high)}, rounded to {show(grain)}" + (", or NULL" if nulls else "")
             return "number", known, "filters, counts, sums, averages, groups by bins"
-        case Date(_, first, last):
-            return "date", f"{first} to {last}", "filters, counts, groups by bins"
+        case Date(_, first, last, nulls=nulls):
+            return "date", f"{first} to {last}" + (", or NULL" if nulls else ""), "filters, counts, groups by bins"
         case Unbounded(_, grain):
             return "number", f"no bounds, rounded to {show(grain)}", "filters and counts; no sums"
         case _:

@@ -221,18 +221,20 @@ def _column(place: str, node: Block, line: int | None, done: Translation) -> Blo
             return _block(line, values=Listing((_leaf(False, line), _leaf(True, line)), line), **nulls)
         case "string":
             done.notes.append(f"{place}: no list of values, so it is text: a group key only above a threshold")
-            return _block(line, type=_leaf("text", line))
+            return _block(line, type=_leaf("text", line), **nulls)
         case "int" | "float":
-            return _number(place, parts, line, done, whole=kind == "int")
+            return _number(place, parts, line, done, nulls, whole=kind == "int")
         case "datetime" | "date" if "lower" in parts and "upper" in parts:
-            return _block(line, range=Listing((parts["lower"], parts["upper"]), line))
+            return _block(line, range=Listing((parts["lower"], parts["upper"]), line), **nulls)
     done.notes.append(
         f"{place}: left out, because the metadata says nothing about its values; add lower and upper days"
     )
     return None
 
 
-def _number(place: str, parts: dict[str, Node], line: int | None, done: Translation, whole: bool) -> Block | None:
+def _number(
+    place: str, parts: dict[str, Node], line: int | None, done: Translation, nulls: dict[str, Node], whole: bool
+) -> Block | None:
     lower, upper = parts.get("lower"), parts.get("upper")
     if lower is None and upper is None:
         grain = Fraction(1) if whole else UNBOUNDED_GRAIN

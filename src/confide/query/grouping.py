@@ -20,7 +20,7 @@ from confide.query.parse import shown
 from confide.query.question import ShownKey, ShownValue, Value
 from confide.query.room import size
 from confide.query.scope import Scope
-from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey
+from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Number, Reading, UnknownKey, fields_of
 
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
 MOST_STEPS = 100_000_000
@@ -176,7 +176,7 @@ def _key(node: exp.Expr, scope: Scope) -> Key:
         steps = subject.span.high - subject.span.low + 1
         if steps > MOST_PLAIN:
             raise QueryError(f"{node.name} has {steps:,} possible values; group by BIN({node.name}, width)")
-        return BinnedKey("", subject, subject.span.low, 1, steps, _kind(subject))
+        return BinnedKey("", subject, subject.span.low, 1, steps, _kind(subject), _nulls(subject))
     column = subject.column
     if isinstance(column, Category):
         return DeclaredKey("", subject, (*column.values, None) if column.nulls else column.values)
@@ -186,7 +186,7 @@ def _key(node: exp.Expr, scope: Scope) -> Key:
                 f"the values of {column.name} are not public, and a pure budget cannot release them; "
                 "declare its `values` in the policy, or give the budget a delta"
             )
-        return UnknownKey("", subject)
+        return UnknownKey("", subject, column.nulls)
     if isinstance(column, Identifier):
         raise QueryError(
             f"{column.name} is an id: a group of one unit would show that unit; group by a declared column"
@@ -218,7 +218,15 @@ def bin_key(subject: Number, width: Fraction | None) -> BinnedKey:
         raise QueryError(
             f"bins of {step:,} days would begin before the year 1, which no date says; use a narrower width"
         )
-    return BinnedKey("", subject, first, step, (span.high - first) // step + 1, _kind(subject))
+    return BinnedKey("", subject, first, step, (span.high - first) // step + 1, _kind(subject), _nulls(subject))
+
+
+def _nulls(subject: Number) -> bool:
+    """Whether NULL is a group of its own: the policy says so of a column that may make the number NULL."""
+    if not subject.span.nullable:
+        return False
+    columns = (field.column for field in fields_of(subject) if isinstance(field, Field))
+    return any(isinstance(column, NumberColumn | Date | Category | Text) and column.nulls for column in columns)
 
 
 def _kind(subject: Number) -> Literal["number", "date"]:

@@ -6,7 +6,7 @@ empty; what cannot be told stays in, and so does everything once telling takes t
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Final, Protocol
@@ -19,7 +19,7 @@ from confide.policy import Number as NumberColumn
 from confide.query.grouping import key_size
 from confide.query.key_value import key_holds
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, ShownKey
-from confide.query.row_facts import RowFacts, Steps, TooLongError, Value
+from confide.query.row_facts import RowFacts, StepsLeft, TooLongError, Value
 from confide.query.scope import Catalog, reading
 from confide.query.tree import (
     Always,
@@ -36,6 +36,7 @@ from confide.query.tree import (
     Relation,
     Scan,
     UnknownKey,
+    fields_of,
 )
 
 MOST_STEPS: Final = 100_000
@@ -48,7 +49,7 @@ Pair = tuple[Field, Field]
 Leaf = tuple[str, str]
 
 
-class Asked(Protocol):
+class GroupedRows(Protocol):
     """The part of a question that says which groups it has."""
 
     @property
@@ -59,7 +60,7 @@ class Asked(Protocol):
     def keys(self) -> tuple[Key, ...]: ...
 
 
-def possible_groups(asked: Asked, having: Condition | None, catalog: Catalog) -> tuple[int, ...] | None:
+def possible_groups(asked: GroupedRows, having: Condition | None, catalog: Catalog) -> tuple[int, ...] | None:
     """The places of the groups that can have rows, in the product of the keys' domains; None if every group can."""
     keys = asked.keys
     if not keys or any(isinstance(key, UnknownKey) for key in keys):
@@ -73,23 +74,40 @@ def possible_groups(asked: Asked, having: Condition | None, catalog: Catalog) ->
     return None if mask.all() else tuple(np.flatnonzero(mask).tolist())
 
 
-def lost_nulls(asked: Asked) -> tuple[Key, ...]:
-    """The keys without whose value a row is in no group, though it may pass: NULL, or no declared value."""
-    found = []
-    for key in asked.keys:
-        if has_null(key):
-            continue
-        try:
-            facts = _at_null(RowFacts(Steps(MOST_STEPS)), key)
-            if facts is not None and facts.passing_all(_conjuncts(asked.where)) is not None:
-                found.append(key)
-        except TooLongError:
-            found.append(key)
-    return tuple(found)
+def null_groups(asked: GroupedRows, possible: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The places of the keys for which NULL is a group of its own, and one of the possible ones."""
+    pairs = _inner_pairs(asked.relation)
+    places = [place for place, key in enumerate(asked.keys) if _has_null(key) and _null_passes(key, asked.where, pairs)]
+    if not places or possible is None:
+        return tuple(places)
+    sizes = [key_size(key) or 0 for key in asked.keys]
+    shown = np.unravel_index(np.array(possible, dtype=np.intp), sizes)
+    return tuple(place for place in places if np.any(shown[place] == sizes[place] - 1))
 
 
-def has_null(key: Key) -> bool:
-    """Whether NULL is a group of its own."""
+def lost_nulls(asked: GroupedRows) -> tuple[int, ...]:
+    """The places of the keys without whose value a row is in no group, though it may pass."""
+    pairs = _inner_pairs(asked.relation)
+    return tuple(
+        place for place, key in enumerate(asked.keys) if not _has_null(key) and _null_passes(key, asked.where, pairs)
+    )
+
+
+def _inner_pairs(relation: Relation) -> list[Pair]:
+    return [pair for optional, own in _joined(relation)[1].values() if not optional for pair in own]
+
+
+def _null_passes(key: Key, where: Predicate, pairs: Sequence[Pair]) -> bool:
+    try:
+        facts = _at_null(RowFacts(StepsLeft(MOST_STEPS)), key)
+        inside = None if facts is None else facts.passing_all(_conjuncts(where))
+        return inside is not None and _agreeing(inside, pairs) is not None
+    except TooLongError:
+        return True
+
+
+def _has_null(key: Key) -> bool:
+    """Whether NULL is a group of its own: the last, where the values are declared."""
     return None in key.values if isinstance(key, DeclaredKey) else key.nulls
 
 
@@ -145,7 +163,7 @@ class _Part:
     conditions: tuple[Predicate, ...]
     pairs: tuple[Pair, ...]
     tables: tuple[_Table, ...]
-    steps: Steps
+    steps: StepsLeft
 
     def mask(self) -> Mask:
         whole = np.ones(tuple(key_size(key) or 0 for key in self.keys), dtype=bool)
@@ -188,9 +206,9 @@ class _Part:
         return inside if inside is not None and all(_consistent(inside, key) for key in self.keys) else None
 
 
-def _parts(asked: Asked, catalog: Catalog) -> Iterator[tuple[tuple[int, ...], Mask]]:
+def _parts(asked: GroupedRows, catalog: Catalog) -> Iterator[tuple[tuple[int, ...], Mask]]:
     """Masks over some keys each, by their places."""
-    steps, conditions = Steps(MOST_STEPS), _conjuncts(asked.where)
+    steps, conditions = StepsLeft(MOST_STEPS), _conjuncts(asked.where)
     scans, pairs = _joined(asked.relation)
     spoken = {leaf for node in (*asked.keys, *conditions) for leaf in _leaves(node)}
     matter = _closure(spoken, scans, [pair for own in pairs.values() for pair in own[1]])
@@ -381,17 +399,7 @@ def _leaf(column: Field | Derived) -> Leaf:
 
 
 def _leaves(node: object) -> Iterator[Leaf]:
-    """The columns that an expression speaks of."""
-    pending = [node]
-    while pending:
-        own = pending.pop()
-        if isinstance(own, Field | Derived):
-            yield _leaf(own)
-        elif isinstance(own, tuple):
-            if own and (isinstance(own[0], tuple) or is_dataclass(own[0])):
-                pending += own
-        elif is_dataclass(own):
-            pending += [getattr(own, part.name) for part in fields(own)]
+    return map(_leaf, fields_of(node))
 
 
 def _closure(leaves: set[Leaf], public: Container[str], pairs: Sequence[Pair]) -> frozenset[Leaf]:

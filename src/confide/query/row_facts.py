@@ -40,7 +40,7 @@ Value = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ValueSet:
     """One of these values, or NULL if `null`; `values` None is any value."""
 
     values: frozenset[Value] | None
@@ -52,7 +52,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class IndexRange:
     """An index from `low` to `high`, none if these are reversed, or NULL if `null`."""
 
     low: int
@@ -64,7 +64,7 @@ class Stretch:
         return self.low <= self.high
 
 
-_NOTHING = Stretch(1, 0, null=False)
+_NOTHING = IndexRange(1, 0, null=False)
 
 
 class TooLongError(Exception):
@@ -72,7 +72,7 @@ class TooLongError(Exception):
 
 
 @dataclass(slots=True)
-class Steps:
+class StepsLeft:
     """How many more steps may be taken."""
 
     left: int
@@ -87,82 +87,82 @@ class Steps:
 class RowFacts:
     """What the columns and numbers of a row may be, where that is less than their policy says."""
 
-    steps: Steps
-    fields: Mapping[Field, Listed] = field(default_factory=dict)
-    numbers: Mapping[Number, Stretch] = field(default_factory=dict)
+    steps: StepsLeft
+    fields: Mapping[Field, ValueSet] = field(default_factory=dict)
+    numbers: Mapping[Number, IndexRange] = field(default_factory=dict)
     sets: dict[int, frozenset[Value]] = field(default_factory=dict)
     """Lists of values as sets, by the lists' addresses: made once for all that is asked of one question."""
 
     # --- what is known ------------------------------------------------------------------------------------------------
 
-    def of_field(self, column: Field) -> Listed:
+    def of_field(self, column: Field) -> ValueSet:
         known = self.fields.get(column)
         if known is not None:
             return known
         declared = column.column
-        return Listed(self._set(declared.values) if isinstance(declared, Category) else None, null=True)
+        return ValueSet(self._set(declared.values) if isinstance(declared, Category) else None, null=True)
 
     def _set(self, values: tuple[Value, ...]) -> frozenset[Value]:
         if id(values) not in self.sets:
             self.sets[id(values)] = frozenset(values)
         return self.sets[id(values)]
 
-    def of_number(self, node: Number) -> Stretch:
+    def of_number(self, node: Number) -> IndexRange:
         self.steps.take()
         found = self._computed(node)
         known = self.numbers.get(node) if self.numbers and _short(node) else None
         return found if known is None else _both(found, known)
 
-    def _computed(self, node: Number) -> Stretch:
+    def _computed(self, node: Number) -> IndexRange:
         match node:
             case Constant(index):
-                return Stretch(index, index, null=False)
+                return IndexRange(index, index, null=False)
             case Reading(span=span) | Derived(span=span):
-                return Stretch(span.low, span.high, span.nullable)
+                return IndexRange(span.low, span.high, span.nullable)
             case Scaled(inner, factor, offset):
                 own = self.of_number(inner)
                 low, high = sorted((own.low * factor + offset, own.high * factor + offset))
-                return Stretch(low, high, own.null) if own.some else own
+                return IndexRange(low, high, own.null) if own.some else own
             case Combined("least" | "greatest" as operation, left, right):
                 return _extreme(operation, self.of_number(left), self.of_number(right))
             case Combined(operation, left, right):
                 one, two = self.of_number(left), self.of_number(right)
                 null = one.null or two.null
                 if not one.some or not two.some:
-                    return Stretch(1, 0, null)
+                    return IndexRange(1, 0, null)
                 if operation == "add":
-                    return Stretch(one.low + two.low, one.high + two.high, null)
+                    return IndexRange(one.low + two.low, one.high + two.high, null)
                 corners = [a * b for a in (one.low, one.high) for b in (two.low, two.high)]
                 least = 0 if left == right and one.low <= 0 <= one.high else min(corners)
-                return Stretch(max(least, 0) if left == right else least, max(corners), null)
+                return IndexRange(max(least, 0) if left == right else least, max(corners), null)
             case Absolute(inner):
                 own = self.of_number(inner)
                 ends = sorted((abs(own.low), abs(own.high)))
-                return Stretch(0 if own.low <= 0 <= own.high else ends[0], ends[1], own.null) if own.some else own
+                return IndexRange(0 if own.low <= 0 <= own.high else ends[0], ends[1], own.null) if own.some else own
             case Choice(branches, otherwise):
                 return self._choice(branches, otherwise)
             case FirstKnown(options):
-                found = Stretch(1, 0, null=True)
+                found = IndexRange(1, 0, null=True)
                 for option in options:
                     own = self.of_number(option)
-                    found = Stretch(*_hull(found, own), own.null)
+                    found = IndexRange(*_hull(found, own), own.null)
                     if not own.null:
                         break
                 return found
             case _:
                 assert_never(node)
 
-    def _choice(self, branches: tuple[tuple[Predicate, Number], ...], otherwise: Number | None) -> Stretch:
+    def _choice(self, branches: tuple[tuple[Predicate, Number], ...], otherwise: Number | None) -> IndexRange:
         found = _NOTHING
         for condition, value in branches:
             inside = self.passing(condition)
             if inside is not None:
                 own = inside.of_number(value)
-                found = Stretch(*_hull(found, own), found.null or own.null)
+                found = IndexRange(*_hull(found, own), found.null or own.null)
                 if self.surely(condition):
                     return found
-        last = Stretch(1, 0, null=True) if otherwise is None else self.of_number(otherwise)
-        return Stretch(*_hull(found, last), found.null or last.null)
+        last = IndexRange(1, 0, null=True) if otherwise is None else self.of_number(otherwise)
+        return IndexRange(*_hull(found, last), found.null or last.null)
 
     # --- what else is known where something holds ---------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class RowFacts:
         if values is not None:
             kept = values if own.values is None else own.values & values
             self.steps.take(len(kept) // 32)
-        left = Listed(kept, own.null and null)
+        left = ValueSet(kept, own.null and null)
         if not left.some and not left.null:
             return None
         return self if left == own else RowFacts(self.steps, {**self.fields, column: left}, self.numbers, self.sets)
@@ -181,7 +181,7 @@ class RowFacts:
     def where_number(self, node: Number, low: int, high: int, null: bool) -> "RowFacts | None":
         """The number is from `low` to `high`, or NULL if that is allowed."""
         own = self.of_number(node)
-        left = _both(own, Stretch(low, high, null))
+        left = _both(own, IndexRange(low, high, null))
         if not left.some and not left.null:
             return None
         if left == own or isinstance(node, Constant):
@@ -322,40 +322,40 @@ def _short(node: Number, depth: int = 2) -> bool:
     return False
 
 
-def _both(one: Stretch, two: Stretch) -> Stretch:
-    return Stretch(max(one.low, two.low), min(one.high, two.high), one.null and two.null)
+def _both(one: IndexRange, two: IndexRange) -> IndexRange:
+    return IndexRange(max(one.low, two.low), min(one.high, two.high), one.null and two.null)
 
 
-def _hull(one: Stretch, two: Stretch) -> tuple[int, int]:
+def _hull(one: IndexRange, two: IndexRange) -> tuple[int, int]:
     if not one.some or not two.some:
         return (two.low, two.high) if two.some else (one.low, one.high)
     return min(one.low, two.low), max(one.high, two.high)
 
 
-def _either_field(one: Listed, two: Listed) -> Listed:
+def _either_field(one: ValueSet, two: ValueSet) -> ValueSet:
     values = None if one.values is None or two.values is None else one.values | two.values
-    return Listed(values, one.null or two.null)
+    return ValueSet(values, one.null or two.null)
 
 
-def _either_number(one: Stretch, two: Stretch) -> Stretch:
-    return Stretch(*_hull(one, two), one.null or two.null)
+def _either_number(one: IndexRange, two: IndexRange) -> IndexRange:
+    return IndexRange(*_hull(one, two), one.null or two.null)
 
 
-def _extreme(operation: str, one: Stretch, two: Stretch) -> Stretch:
+def _extreme(operation: str, one: IndexRange, two: IndexRange) -> IndexRange:
     """Of two numbers; where one is NULL it is the other."""
     null = one.null and two.null
     if not one.some or not two.some:
-        return Stretch(*_hull(one, two), null)
+        return IndexRange(*_hull(one, two), null)
     pick = min if operation == "least" else max
     low, high = pick(one.low, two.low), pick(one.high, two.high)
     if one.null:
         low, high = min(low, two.low), max(high, two.high)
     if two.null:
         low, high = min(low, one.low), max(high, one.high)
-    return Stretch(low, high, null)
+    return IndexRange(low, high, null)
 
 
-def _ends(operation: str, left: Stretch, right: Stretch) -> tuple[tuple[int, int], tuple[int, int]]:
+def _ends(operation: str, left: IndexRange, right: IndexRange) -> tuple[tuple[int, int], tuple[int, int]]:
     """Where the two sides of a comparison are if it holds; reversed where it cannot."""
     match operation:
         case "<" | "<=":
@@ -370,14 +370,14 @@ def _ends(operation: str, left: Stretch, right: Stretch) -> tuple[tuple[int, int
     return _without(left, right), _without(right, left)
 
 
-def _without(one: Stretch, other: Stretch) -> tuple[int, int]:
+def _without(one: IndexRange, other: IndexRange) -> tuple[int, int]:
     """The first without the second, where that is a single value at its end."""
     if other.low < other.high:
         return one.low, one.high
     return one.low + int(one.low == other.low), one.high - int(one.high == other.high)
 
 
-def _always(operation: str, left: Stretch, right: Stretch) -> bool:
+def _always(operation: str, left: IndexRange, right: IndexRange) -> bool:
     match operation:
         case "<":
             return left.high < right.low

@@ -5,7 +5,8 @@ index. Every node is total: it has a value (or NULL) for every row, so no row ca
 was pushed to the leaves), so a leaf may be false where SQL says unknown and the rows that pass are the same.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -122,6 +123,20 @@ class FirstKnown:
 
 
 Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Choice | FirstKnown
+
+
+def fields_of(node: object) -> Iterator[Field | Derived]:
+    """The columns that an expression speaks of, as often as it does."""
+    pending = [node]
+    while pending:
+        own = pending.pop()
+        if isinstance(own, Field | Derived):
+            yield own
+        elif isinstance(own, tuple):
+            if own and (isinstance(own[0], tuple) or is_dataclass(own[0])):
+                pending += own
+        elif is_dataclass(own):
+            pending += [getattr(own, part.name) for part in fields(own)]
 
 
 # --- predicates ---------------------------------------------------------------------------------------------------

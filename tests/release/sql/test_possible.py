@@ -51,6 +51,59 @@ def test_what_is_shown(sql, expected):
     assert rows(session.sql(sql, epsilon=1)) == expected
 
 
+NULLS = {
+    "a": {"values": [1, 2], "nulls": True},
+    "n": {"range": [0, 9], "nulls": True},
+    "m": {"range": [0, 9]},
+    "d": {"range": [date(2024, 1, 1), date(2024, 1, 3)], "nulls": True},
+    "w": {"type": "text", "nulls": True},
+    "v": {"type": "text"},
+}
+
+
+@pytest.mark.parametrize(
+    ("keys", "groups", "notes"),
+    [
+        ("a", [(1,), (2,), (None,)], ["rows without a value of a are the group NULL"]),
+        ("BIN(n, 5)", [(0,), (5,), (None,)], ["rows without a value of n_bin are the group NULL"]),
+        ("d", [(date(2024, 1, day),) for day in (1, 2, 3)] + [(None,)],
+         ["rows without a value of d are the group NULL"]),
+        ("BIN(m, 5)", [(0,), (5,)],
+         ["rows without a value of m_bin are in no group; `nulls: true` in the policy makes them one"]),
+        ("w", [("k",), (None,)],
+         ["rows without a value of w are the group NULL, if enough units have such rows"]),
+        ("v", [("k",)], ["rows without a value of v are in no group; `nulls: true` in the policy makes them one"]),
+    ],
+)  # fmt: skip
+def test_rows_without_a_value(keys, groups, notes):
+    tables = {"t": {"columns": NULLS}}
+    policy = {"confide": 1, "budget": {"epsilon": 1000, "delta": 1e-9}, "unit": "row", "tables": tables}
+    size = 600
+    rows_of = {
+        "a": [1] * size + [None] * size,
+        "n": [3] * size + [None] * size,
+        "m": [3] * size + [None] * size,
+        "d": [date(2024, 1, 2)] * size + [None] * size,
+        "w": ["k"] * size + [None] * size,
+        "v": ["k"] * size + [None] * size,
+    }
+    session = open_for_tests(policy, {"t": pl.DataFrame(rows_of)}, seed=1)
+    sql = f"SELECT {keys}, COUNT(*) AS n FROM t GROUP BY 1"
+    answer = session.sql(sql, epsilon=10)
+    assert rows(answer) == groups
+    assert [note for note in answer.notes if "without a value" in note] == notes
+    assert [note for note in session.plan(sql, epsilon=10).notes if "without a value" in note] == notes
+    if groups[-1] == (None,):
+        assert abs(answer.columns[1].values[-1] - size) < 60
+    assert answer.from_bytes(answer.to_bytes()) == answer
+    assert answer.to_arrow().num_rows == len(groups)
+    filtered = session.sql(
+        f"SELECT {keys}, COUNT(*) AS n FROM t WHERE {keys.split('(')[-1][0]} IS NOT NULL GROUP BY 1", epsilon=10
+    )
+    assert (None,) not in rows(filtered)
+    assert not any("without a value" in note for note in filtered.notes)
+
+
 def test_limit_never_shows_an_impossible_group():
     session = opened()
     for _ in range(5):

@@ -43,9 +43,14 @@ def _open(rows: Rows, summary: Summary) -> Exact:
         for row in rows
     ]
     # An order that does not depend on how the database found them.
-    order = sorted(range(len(rows)), key=lambda place: tuple(str(value) for value in keys[place]))
+    order = sorted(range(len(rows)), key=lambda place: in_order(keys[place]))
     cells = tuple(integers([rows[place][width + cell] or 0 for place in order]) for cell in range(len(summary.cells)))
     return Exact(cells, tuple(keys[place] for place in order))
+
+
+def in_order(key: tuple[KeyValue, ...]) -> tuple[tuple[bool, str], ...]:
+    """What keys are sorted by: NULL last, and not beside a text that is spelled like it."""
+    return tuple((value is None, str(value)) for value in key)
 
 
 def arrange_tally(

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from confide.engine.protocol import Statements
 from confide.engine.sql.expression_sql import RowWriter
 from confide.engine.sql.grid_tally import gridded_rows, sum_columns, summed
+from confide.engine.sql.group_codes import places
 from confide.engine.sql.statement import SummaryWriter
 from confide.engine.sql.syntax import cast, select
 from confide.query.conjunction import Conjunction, distinct_owners, filters_of, relation_of
 from confide.query.grid import FloatingGrid
 from confide.query.grouping import key_size
 from confide.query.hypergraph import Places, hypergraph_of
-from confide.query.tree import Always, Both, Bound, Cell, DeclaredKey, Field, Key, Known, Scan, Summary
+from confide.query.tree import Always, BinnedKey, Both, Bound, Cell, Field, Key, Known, Scan, Summary
 from confide.query.weight import MOST_ADDED
 
 
@@ -203,9 +204,10 @@ def _arranged(columns: dict[str, Any], question: Conjunction, owners: int) -> tu
 
 
 def _places(key: Key, column: Any) -> NDArray[np.int64]:
-    if not isinstance(key, DeclaredKey):
+    if isinstance(key, BinnedKey) and not key.nulls:
         return np.asarray(column).astype(np.int64)
-    places = {value: place for place, value in enumerate(key.values)}
+    found = places(key)
+    assert found is not None
     known = (None if np.ma.is_masked(value) else value for value in column)
     plain = (value.item() if isinstance(value, np.generic) else value for value in known)
-    return np.array([places[value] for value in plain], dtype=np.int64)
+    return np.array([found[value] for value in plain], dtype=np.int64)

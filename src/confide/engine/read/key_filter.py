@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from confide.engine.protocol import Exact, Keep
+from confide.engine.read.arrays import in_order
 from confide.query.tree import Summary, UnknownKey
 
 MOST_LISTED: Final = 10_000
@@ -22,7 +23,7 @@ def chosen(exact: Exact, keep: Keep) -> Exact:
 def merged(parts: Sequence[Exact], summary: Summary) -> Exact:
     """All of them, in an order that depends on the keys alone: not on how many others were read between them."""
     keys = [key for part in parts for key in part.keys or ()]
-    order = sorted(range(len(keys)), key=lambda place: tuple(str(value) for value in keys[place]))
+    order = sorted(range(len(keys)), key=lambda place: in_order(keys[place]))
     empty = np.empty(0, dtype=np.int64)
     cells = tuple(
         np.concatenate([part.cells[cell] for part in parts])[order] if keys else empty

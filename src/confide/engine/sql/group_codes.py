@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.engine.protocol import KeyValue
 from confide.engine.result import Columns
-from confide.engine.sql.syntax import case, cast, constant
+from confide.engine.sql.syntax import case, cast, constant, integer
 from confide.query.grouping import key_size
 from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 
@@ -19,11 +19,13 @@ MOST_PLACED: Final = 256
 
 def placed(key: Key) -> bool:
     """Whether a statement tells the places of a key's values, in place of them."""
-    return isinstance(key, DeclaredKey) and len(key.values) <= MOST_PLACED
+    return len(key.values) <= MOST_PLACED if isinstance(key, DeclaredKey) else isinstance(key, BinnedKey) and key.nulls
 
 
 def place_sql(key: Key, alias: str) -> str:
     """The place of a key's value in its domain, as a 64-bit integer; NULL outside of it."""
+    if isinstance(key, BinnedKey) and key.nulls:
+        return f"COALESCE({cast(alias, 'BIGINT')}, {integer(key.count)})"
     if not isinstance(key, DeclaredKey):
         return cast(alias, "BIGINT")
     places = enumerate(key.values)
@@ -46,7 +48,8 @@ def places(key: Key) -> Mapping[KeyValue, int] | None:
         case DeclaredKey(values=values):
             return {value: place for place, value in enumerate(values)}
         case BinnedKey(count=count):
-            return {place: place for place in range(count)}
+            found: dict[KeyValue, int] = {place: place for place in range(count)}
+            return found | {None: count} if key.nulls else found
         case UnknownKey():
             return None
         case _:

@@ -226,7 +226,7 @@ class SummaryWriter:
         for key, (_, value) in zip(self._summary.keys, keys, strict=True):
             if isinstance(key, DeclaredKey):
                 parts += [] if None in key.values else [among(value, key.values)]  # type: ignore[arg-type]
-            else:
+            elif not key.nulls:
                 parts.append(f"{value} IS NOT NULL")
         return parts
 
@@ -260,7 +260,7 @@ def _domain(key: Key, alias: str) -> str:
     if isinstance(key, DeclaredKey):
         listed = among(alias, [value for value in key.values if value is not None])
         return f"({listed} OR {alias} IS NULL)" if None in key.values else listed
-    return f"{alias} IS NOT NULL"
+    return "TRUE" if key.nulls else f"{alias} IS NOT NULL"
 
 
 def _limited(value: str, span: Span) -> str:

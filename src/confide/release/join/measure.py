@@ -20,6 +20,7 @@ from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.evaluation import Estimate
+from confide.release.answer.key_notes import key_notes
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.join.request import PricedJoin
@@ -177,7 +178,7 @@ def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column]) -
         unit=_protected(question),
         neighbours=question.neighbours,
         question=question_name(question),
-        notes=notes,
+        notes=(*notes, *key_notes(question, question)),
         test_noise=not holdings.randomness.kernel,
     )
 

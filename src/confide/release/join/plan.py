@@ -8,6 +8,7 @@ from confide.errors import ParameterError
 from confide.query.conjunction import BY_ROW, Conjunction
 from confide.query.parse import DIALECT
 from confide.query.question import Estimated, ShownValue
+from confide.release.answer.key_notes import key_notes
 from confide.release.answer.plan import Plan, PlannedColumn
 from confide.release.cost import Cost, budget_state
 from confide.release.holdings import Holdings
@@ -52,6 +53,7 @@ def plan_join(
     notes.append(
         f"the width is in proportion to how many joined rows one unit changes, which is private: shown for {TYPICAL}"
     )
+    notes += key_notes(question, question)
     return Plan(
         columns=tuple(columns),
         epsilon=float(request.epsilon),

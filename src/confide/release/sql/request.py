@@ -22,6 +22,7 @@ from confide.query.question import Measure
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.assumed import assuming_bounds
+from confide.release.answer.key_notes import key_notes
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import cut_to_room, require_room_for_answer
 from confide.release.arguments import exact_epsilon
@@ -122,7 +123,7 @@ def plan_question(
     require_room_for_answer(question)
     steady = holdings.engine.steady
     predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget, steady)
-    notes = [*predicted.notes, *_bound_notes(question)]
+    notes = [*predicted.notes, *_bound_notes(question), *key_notes(question, question.summary)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
         notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
@@ -195,6 +196,7 @@ def _release(
     source = holdings.randomness
     notes = [question.counted] if question.counted else []
     notes += grid_notes(question, holdings.policy)
+    notes += key_notes(question, question.summary)
     if allocation.keys is not None:
         notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
     measurements = [
