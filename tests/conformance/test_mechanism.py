@@ -15,6 +15,7 @@ from confide.mechanism import (
     TestRandomness,
     exact,
     gaussian,
+    gaussian_key_threshold,
     key_threshold,
     laplace,
 )
@@ -149,6 +150,21 @@ def test_key_thresholds_conform(keys, epsilon, delta):
         assert not audit(*_shown(mechanism, pair), mechanism.loss).violated
     assert audit(*_shown(lower, alone), mechanism.loss).violated
     assert audit(*_shown(mechanism, many), ApproxDP(epsilon / 2, delta / 8)).violated
+
+
+@pytest.mark.parametrize(
+    ("keys", "rho", "delta"), [(1, Fraction(1, 2), Fraction(1, 100)), (2, Fraction(1, 8), Fraction(1, 20))]
+)
+def test_gaussian_key_thresholds_conform(keys, rho, delta):
+    mechanism = gaussian_key_threshold(keys, rho, delta)
+    lower = type(mechanism)(mechanism.law, mechanism.threshold - 2, mechanism.loss)
+    alone, shared = ((1,) * keys, (0,) * keys), ((2,) * keys, (1,) * keys)
+    many = ((mechanism.threshold,) * keys, (mechanism.threshold - 1,) * keys)
+    for pair in (alone, shared, many):
+        assert not audit(*_shown(mechanism, pair), mechanism.loss).violated
+    # A key of one unit can only be seen where that unit is: its chance is the whole of δ.
+    assert audit(*_shown(lower, alone), ApproxDP(Fraction(5), delta)).violated
+    assert audit(*_shown(mechanism, many), ZCDP(rho / 16, delta / 8)).violated
 
 
 def _shown(mechanism, pair):

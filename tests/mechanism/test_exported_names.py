@@ -4,7 +4,7 @@ import sys
 import confide.mechanism
 
 EXPORTED = {
-    *("Additive", "KeyThreshold", "exact", "gaussian", "key_threshold", "laplace"),
+    *("Additive", "KeyThreshold", "exact", "gaussian", "gaussian_key_threshold", "key_threshold", "laplace"),
     *("Assumes", "Interval", "Intervals", "Measurement", "ReleasedKeys"),
     *("DiscreteGaussian", "DiscreteLaplace", "Law", "NoNoise"),
     *("KernelRandomness", "Randomness", "TestRandomness", "bernoulli_exponential", "draw", "uniform_below"),

@@ -168,7 +168,7 @@ def test_caps_per_analyst(tmp_path: Path) -> None:
 def test_an_approximate_budget_takes_gaussian_noise_and_unknown_keys(tmp_path: Path) -> None:
     session = confide.open(policy(APPROXIMATE), frames(), tmp_path / "l", create=True)
     answer = session.sql("SELECT town, COUNT(*) AS n FROM person GROUP BY town", epsilon=5)
-    assert answer.mechanism == {"n": "discrete gaussian"}
+    assert answer.mechanism == {"n": "discrete gaussian with threshold"}
     assert [row["town"] for row in answer.to_dicts()] == ["Alba", "Bern", "Como"]
     assert answer.cost.delta
     assert answer.cost.rho

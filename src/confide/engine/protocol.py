@@ -32,10 +32,12 @@ class Exact:
     cells: tuple[NDArray[np.int64] | NDArray[np.object_], ...]
     keys: tuple[tuple[KeyValue, ...], ...] | None
     tallies: tuple[tuple[Counts, ...], ...] = ()
+    noised: NDArray[Any] | None = None
+    """Of each group the number that it was chosen by."""
 
 
-Keep = Callable[[tuple[NDArray[Any], ...]], NDArray[np.intp]]
-"""From the cells of some groups, the places of those to keep."""
+Keep = Callable[[tuple[NDArray[Any], ...]], tuple[NDArray[np.intp], NDArray[Any]]]
+"""From the cells of some groups, the places of those to keep, and the noised number that each of these is kept for."""
 
 Window = Callable[[int], tuple[int, int]]
 """From the number of rows of a group, ranks r and R: its rows may be anywhere among values y with #{x<=y} <= r, or with

@@ -10,7 +10,7 @@ from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, 
 from confide.mechanism.noise.measurement import Measurement
 from confide.mechanism.noise.randomness import KernelRandomness, Randomness, TestRandomness
 from confide.mechanism.noise.sampler import draw
-from confide.mechanism.selection.threshold import KeyThreshold, ReleasedKeys, key_threshold
+from confide.mechanism.selection.threshold import KeyThreshold, ReleasedKeys, gaussian_key_threshold, key_threshold
 
 __all__ = [
     "Additive",
@@ -33,6 +33,7 @@ __all__ = [
     "draw",
     "exact",
     "gaussian",
+    "gaussian_key_threshold",
     "key_threshold",
     "laplace",
     "ratio_estimates",

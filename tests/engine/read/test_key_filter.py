@@ -47,6 +47,10 @@ def many(cells: tuple[Any, ...]) -> Any:
     return np.flatnonzero(cells[0] >= 5)
 
 
+def kept(cells: tuple[Any, ...]) -> Any:
+    return many(cells), 10 * cells[0][many(cells)]
+
+
 @pytest.mark.parametrize("sql", [SQL, SQL.replace("SELECT w,", "SELECT w, g,").replace("BY w", "BY w, g")])
 def test_batches_give_what_one_reading_gives(engine: Engine, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
     summary = bind(sql, POLICY, engine).summary
@@ -59,7 +63,7 @@ def test_batches_give_what_one_reading_gives(engine: Engine, monkeypatch: pytest
 
     def keep(cells: tuple[Any, ...]) -> Any:
         sizes.append(len(cells[0]))
-        return many(cells)
+        return kept(cells)
 
     columns = engine._columns  # type: ignore[attr-defined]
 
@@ -75,6 +79,8 @@ def test_batches_give_what_one_reading_gives(engine: Engine, monkeypatch: pytest
     shown = many(whole.cells).tolist()
     assert some.keys == tuple(whole.keys[place] for place in shown)
     assert [cell.tolist() for cell in some.cells] == [cell[shown].tolist() for cell in whole.cells]
+    assert some.noised is not None
+    assert some.noised.tolist() == (10 * whole.cells[0][shown]).tolist()
     for own, place in zip(some.tallies[0], shown, strict=True):
         assert [part.tolist() for part in own] == [part.tolist() for part in whole.tallies[0][place]]
     # Of keys that were not chosen no tally left the engine.
@@ -84,7 +90,7 @@ def test_batches_give_what_one_reading_gives(engine: Engine, monkeypatch: pytest
 
 def test_no_key_at_all(engine: Engine) -> None:
     summary = bind(SQL, POLICY, engine).summary
-    none = engine.evaluate(summary, CHARGE, SECRET, lambda cells: np.empty(0, dtype=np.intp))
+    none = engine.evaluate(summary, CHARGE, SECRET, lambda cells: (np.empty(0, dtype=np.intp), cells[0][:0]))
     assert none.keys == ()
     assert [len(cell) for cell in none.cells] == [0]
     assert none.tallies == ((),)

@@ -7,10 +7,11 @@ import pytest
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
 from confide.policy import load
+from confide.privacy.amount import root
 from confide.privacy.budget import Budget, in_currency
 from confide.privacy.loss import ZCDP, ApproxDP, PureDP
 from confide.query import Question, bind
-from confide.release.sql.allocation import Allocation, allocate
+from confide.release.sql.allocation import Allocation, _laplace_threshold, allocate
 from confide.release.sql.statistics import plan_within
 from tests.release.samples import APPROXIMATE, PURE, policy, row_policy
 
@@ -45,7 +46,9 @@ QUESTIONS = [
 def spent(question: Question, allocation: Allocation, budget: Budget) -> tuple[Fraction, Fraction]:
     """The loss of the mechanisms themselves, recomputed from their noise and the sensitivities."""
     epsilon = rho = Fraction(0)
-    for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True):
+    for place, (measure, mechanism) in enumerate(zip(question.measures, allocation.mechanisms, strict=True)):
+        if place == allocation.counted:
+            continue  # the number that keys are shown by
         match mechanism.law:
             case DiscreteLaplace(scale):
                 epsilon += measure.l1 / scale
@@ -57,8 +60,11 @@ def spent(question: Question, allocation: Allocation, budget: Budget) -> tuple[F
                 assert measure.l1 == 0
     if allocation.keys is not None:
         assert question.threshold is not None
-        each = question.threshold.l1 / allocation.keys.law.scale
-        rho += each**2 / 2
+        match allocation.keys.law:
+            case DiscreteLaplace(scale):
+                rho += (question.threshold.l1 / scale) ** 2 / 2
+            case DiscreteGaussian(variance):
+                rho += Fraction(question.threshold.l1) / (2 * variance)
     return epsilon, rho
 
 
@@ -74,7 +80,16 @@ def test_a_pure_call_spends_what_it_says(sql: str) -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.3, 0.95, 0.999])
-@pytest.mark.parametrize("sql", [*QUESTIONS, "SELECT town, COUNT(*) AS n, AVG(age) AS a FROM person GROUP BY town"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *QUESTIONS,
+        "SELECT town, COUNT(*) AS n, AVG(age) AS a FROM person GROUP BY town",
+        "SELECT town, COUNT(*) AS n, SUM(age) AS a FROM person GROUP BY town",
+        "SELECT town, COUNT(*) AS n FROM person GROUP BY town",
+        "SELECT town, SUM(age) AS s FROM person GROUP BY town",
+    ],
+)
 def test_an_approximate_call_spends_what_it_says(sql: str, confidence: float) -> None:
     question, budget = ask(sql), Budget.of(3, "1e-9")
     allocation = allocate(question, budget, Fraction(1, 2), confidence)
@@ -82,12 +97,13 @@ def test_an_approximate_call_spends_what_it_says(sql: str, confidence: float) ->
     _, rho = spent(question, allocation, budget)
     assert rho <= allocation.loss.rho
     assert rho > allocation.loss.rho * (1 - Fraction(1, 10**6))
-    declared = [in_currency(m.loss, budget.cap) for m in allocation.mechanisms]
+    own = [m for place, m in enumerate(allocation.mechanisms) if place != allocation.counted]
+    declared = [in_currency(m.loss, budget.cap) for m in own]
     total = sum((loss.rho for loss in declared if isinstance(loss, ZCDP)), Fraction(0))
     if allocation.keys is not None:
-        assert isinstance(allocation.keys.loss, ApproxDP)
+        assert isinstance(allocation.keys.loss, ZCDP)
         assert allocation.keys.loss.delta <= allocation.loss.delta <= budget.delta / 2
-        total += allocation.keys.loss.epsilon**2 / 2
+        total += allocation.keys.loss.rho
     assert total <= allocation.loss.rho * (1 + Fraction(1, 10**12))
 
 
@@ -110,10 +126,56 @@ def test_keys_under_replace_one_pay_for_both_units() -> None:
     allocation = allocate(question, budget, Fraction(1), 0.95)
     assert allocation.keys is not None
     assert isinstance(allocation.loss, ZCDP)
-    half = allocation.keys.loss
     rho = allocation.loss.rho
-    assert (2 * half.epsilon) ** 2 / 2 <= rho / 2
+    assert isinstance(allocation.keys.law, DiscreteGaussian)
+    assert allocation.keys.law.variance >= Fraction(2) / (2 * rho)
+    assert allocation.keys.law.variance < Fraction(2) / (2 * rho) * (1 + Fraction(1, 10**6))
+    assert allocation.keys.loss == ZCDP(rho, allocation.loss.delta)
+    half = _laplace_threshold(question, root(2 * rho), allocation.loss.delta).loss
+    assert isinstance(half, ApproxDP)
+    assert (2 * half.epsilon) ** 2 / 2 <= rho
     assert half.delta * 2 < allocation.loss.delta
+
+
+@pytest.mark.parametrize(
+    ("sql", "counted"),
+    [
+        ("SELECT town, COUNT(*) AS n FROM person GROUP BY town", True),
+        ("SELECT town, COUNT(DISTINCT person_id) AS n, SUM(age) AS s FROM person GROUP BY town", True),
+        ("SELECT town, COUNT(*) AS n FROM person GROUP BY town HAVING n > 100 ORDER BY n DESC LIMIT 3", True),
+        ("SELECT town, COUNT(*) AS n, SUM(age) AS s FROM person GROUP BY town", True),
+        ("SELECT town, COUNT(*) * 2 AS n FROM person GROUP BY town", False),  # of more than the number itself
+        ("SELECT town, SUM(age) / COUNT(*) AS a, COUNT(*) AS n FROM person GROUP BY town", False),
+        ("SELECT town, COUNT(*) FILTER (WHERE age > 3) AS n FROM person GROUP BY town", False),
+        ("SELECT town, SUM(age) AS s FROM person GROUP BY town", False),
+        ("SELECT town, COUNT(*) AS n FROM visit JOIN person USING (person_id) GROUP BY town", False),  # rows, not units
+        (
+            "SELECT town, COUNT(DISTINCT visit.person_id) AS n FROM visit JOIN person USING (person_id) GROUP BY town",
+            True,
+        ),
+    ],
+)
+def test_the_number_that_keys_are_shown_by_is_paid_for_once(sql: str, counted: bool) -> None:
+    question, budget = ask(sql), Budget.of(3, "1e-9")
+    allocation = allocate(question, budget, Fraction(1), 0.95)
+    assert (allocation.counted is not None) == counted
+    assert allocation.keys is not None
+    if allocation.counted is not None:
+        mechanism = allocation.mechanisms[allocation.counted]
+        assert (mechanism.name, mechanism.law) == ("discrete gaussian with threshold", allocation.keys.law)
+    numbers = len(question.measures) + len(question.statistics) - counted
+    if not numbers:
+        assert allocation.keys.loss == allocation.loss
+
+
+def test_the_threshold_is_a_quarter_of_what_laplace_noise_needs() -> None:
+    question, budget = ask("SELECT town, COUNT(*) AS n FROM person GROUP BY town"), Budget.of(100, "1e-9")
+    allocation = allocate(question, budget, Fraction(1), 0.95)
+    assert allocation.keys is not None
+    assert isinstance(allocation.loss, ZCDP)
+    both = _laplace_threshold(question, root(allocation.loss.rho), allocation.loss.delta).threshold
+    assert allocation.keys.threshold <= 61 <= 241 * 0.26
+    assert allocation.keys.threshold < both / 4
 
 
 def test_the_delta_of_keys_lasts_as_long_as_rho() -> None:

@@ -104,6 +104,36 @@ def test_rows_without_a_value(keys, groups, notes):
     assert not any("without a value" in note for note in filtered.notes)
 
 
+def test_a_count_by_an_undeclared_key_is_the_number_that_the_key_is_shown_by():
+    """Given that a key is shown its interval covers, however small it is: false alarm below 1e-3, and seeded."""
+    policy = {
+        "confide": 1,
+        "budget": {"epsilon": 10, "delta": 1e-6},
+        "unit": "row",
+        "tables": {"t": {"columns": {"w": {"type": "text"}}}},
+    }
+    sizes = {90: 400, 30: 400, 16: 5000}
+    data = {"w": [f"{size} {number}" for size in sizes for number in range(sizes[size]) for _ in range(size)]}
+    sql = "SELECT w, COUNT(*) AS n FROM t GROUP BY w"
+    session = open_for_tests(policy, {"t": pl.DataFrame(data)}, seed=1)
+    plan = session.plan(sql, epsilon=1)
+    assert plan.threshold is not None
+    assert 20 < plan.threshold < 32
+    assert f"keys held by fewer than about {plan.threshold} units are left out" in plan.notes
+    assert plan.to_dict()["threshold"] == plan.threshold
+    keys, column = session.sql(sql, epsilon=1).columns
+    assert column.mechanism == plan.mechanism["n"] == "discrete gaussian with threshold"
+    assert min(column.values) >= plan.threshold
+    shown: dict[int, list[bool]] = {size: [] for size in sizes}
+    for key, low, high in zip(keys.values, column.low, column.high, strict=True):
+        size = int(key.split()[0])
+        shown[size].append(low <= size <= high)
+    for covered in shown.values():
+        assert sum(covered) >= 0.95 * len(covered) - 4 * (0.0475 * len(covered)) ** 0.5
+    assert len(shown[90]) == 400
+    assert 10 < len(shown[16]) < 200
+
+
 def test_limit_never_shows_an_impossible_group():
     session = opened()
     for _ in range(5):

@@ -16,8 +16,11 @@ MOST_LISTED: Final = 10_000
 def chosen(exact: Exact, keep: Keep) -> Exact:
     """The groups that are kept of some."""
     assert exact.keys is not None
-    places = keep(exact.cells) if exact.keys else np.empty(0, dtype=np.intp)
-    return Exact(tuple(cell[places] for cell in exact.cells), tuple(exact.keys[place] for place in places))
+    empty = np.empty(0, dtype=np.int64)
+    places, noised = keep(exact.cells) if exact.keys else (empty, empty)
+    return Exact(
+        tuple(cell[places] for cell in exact.cells), tuple(exact.keys[place] for place in places), noised=noised
+    )
 
 
 def merged(parts: Sequence[Exact], summary: Summary) -> Exact:
@@ -29,7 +32,8 @@ def merged(parts: Sequence[Exact], summary: Summary) -> Exact:
         np.concatenate([part.cells[cell] for part in parts])[order] if keys else empty
         for cell in range(len(summary.cells))
     )
-    return Exact(cells, tuple(keys[place] for place in order))
+    noised = np.concatenate([part.noised for part in parts if part.noised is not None])[order] if keys else empty
+    return Exact(cells, tuple(keys[place] for place in order), noised=noised)
 
 
 def listed(exact: Exact, summary: Summary) -> Mapping[int, Sequence[str]]:

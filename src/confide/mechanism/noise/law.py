@@ -86,6 +86,10 @@ class DiscreteLaplace:
         beyond = np.exp(np.maximum(-steps * rate, -700.0)) / (1 + math.exp(-rate))
         return np.where(below >= 0, np.maximum(beyond * (1 + SLACK), SMALLEST), 1 - beyond * (1 - SLACK))
 
+    def least_tails(self, thresholds: Floats) -> Floats:
+        """P(X > threshold) for thresholds from 0 on, rounded down."""
+        return _lowered(self.tails(thresholds))
+
     def half_width(self, confidence: Confidence) -> int:
         """The smallest h for which P(|X| <= h) >= confidence is proven."""
         return _half_width(self, confidence)
@@ -147,6 +151,19 @@ class DiscreteGaussian:
             beyond = np.interp((steps + 0.5) / math.sqrt(self.variance), grid, values)
             complement = 1 - beyond + (MIDPOINT_ERROR + CHORD_ERROR)
         return np.where(below >= 0, np.maximum(beyond * (1 + SLACK), SMALLEST), complement)
+
+    def least_tails(self, thresholds: Floats) -> Floats:
+        """P(X > threshold) for thresholds from 0 on, rounded down.
+
+        For a large σ, P(X > k) >= Q((k + 1)/σ) (1 - 10⁻⁹): f falls, so f(x) is at least its mean from x to x + 1, and Z
+        is at most σ√(2π)(1 + 3 exp(-2π²σ²)). Q is taken at the next point of its table.
+        """
+        if self.variance <= SUMMED_VARIANCE:
+            return _lowered(self.tails(thresholds))
+        grid, values = _normal_table()
+        places = np.ceil((np.floor(thresholds) + 1) / math.sqrt(self.variance) / NORMAL_STEP)
+        beyond = values[np.minimum(places, len(grid) - 1).astype(np.int64)]
+        return np.where(places < len(grid), _lowered(beyond), 0.0)
 
     def half_width(self, confidence: Confidence) -> int:
         """The smallest h for which P(|X| <= h) >= confidence is proven."""
@@ -212,6 +229,11 @@ def _summed_tails(variance: Fraction) -> Floats:
     tails: Floats = np.append(beyond, 0.0) / (1 + 2 * beyond[0])
     tails.flags.writeable = False
     return tails
+
+
+def _lowered(tails: Floats) -> Floats:
+    """What was rounded up, rounded down; nothing where a number so small may be no more than its rounding."""
+    return np.where(tails > 1e-290, tails * (1 - 1e-9), 0.0)
 
 
 def _normal_tail(point: float) -> float:

@@ -14,10 +14,13 @@ AnyIntegers = NDArray[Any]  # int64, or Python integers where those do not hold 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """Released integers, and the law of the noise in each."""
+    """Released integers, and the law of the noise in each. `least`: only those were shown that reached it with their
+    noise, and `mechanism.selection.threshold` knows their intervals.
+    """
 
     values: AnyIntegers
     law: Law
+    least: int | None = None
 
     def intervals(self, confidence: float) -> Intervals:
         """For each exact number, from the exact quantile of the noise. Valid whatever the data are."""

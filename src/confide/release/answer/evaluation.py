@@ -25,7 +25,8 @@ from confide.mechanism.interval.interval import nearest_double
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.interval.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
-from confide.mechanism.noise.law import Confidence
+from confide.mechanism.noise.law import Confidence, NoNoise
+from confide.mechanism.selection.threshold import shown_intervals
 from confide.query.question import (
     Arithmetic,
     Between,
@@ -178,6 +179,9 @@ class Evaluator:
         self, measurement: Measurement, coefficient: Fraction, measure: Measure, confidence: Confidence
     ) -> Estimate:
         law = measurement.law
+        if measurement.least is not None and not isinstance(law, NoNoise):
+            shown = shown_intervals(measurement.values, law, measurement.least, confidence)
+            return Estimate(measurement.values, shown.low, shown.high, whole=True)
         half, one = law.half_width(confidence), law.upper(confidence)
         values, low, high = bounded_ends(measurement.values, half, one, measure.floor, measure.ceiling)
         if coefficient == 1:

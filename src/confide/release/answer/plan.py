@@ -35,6 +35,8 @@ class Plan:
     affordable: bool
     budget: BudgetState
     notes: tuple[str, ...] = ()
+    threshold: int | None = None
+    """About how many units a key of undeclared domain needs to be shown."""
 
     @property
     def half_width(self) -> dict[str, float]:
@@ -64,6 +66,7 @@ class Plan:
                 for c in self.columns
             ],
             "notes": list(self.notes),
+            "threshold": self.threshold,
         }
 
     def __str__(self) -> str:

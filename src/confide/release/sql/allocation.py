@@ -15,7 +15,7 @@ from confide.errors import ParameterError
 from confide.mechanism import Additive, exact, laplace
 from confide.mechanism.noise.additive import narrower
 from confide.mechanism.noise.largest import LARGEST_USED
-from confide.mechanism.selection.threshold import KeyThreshold, key_threshold
+from confide.mechanism.selection.threshold import KeyThreshold, gaussian_key_threshold, key_threshold
 from confide.mechanism.statistic import StatisticPlan
 from confide.privacy.amount import from_quanta, root
 from confide.privacy.budget import Budget
@@ -34,7 +34,9 @@ from confide.query.question import (
     Spread,
     Value,
     all_values,
+    measures_of,
 )
+from confide.query.tree import Cell
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.sql.statistics import plan_statistic, plan_within
 
@@ -42,6 +44,7 @@ from confide.release.sql.statistics import plan_statistic, plan_within
 # spread mostly by its squares.
 _MEAN = (Fraction(1), Fraction(1, 2))
 _SPREAD = (Fraction(3, 2), Fraction(3, 4), Fraction(3, 4))
+_ROWS = Cell("rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Allocation:
     plans: tuple[StatisticPlan, ...]
     keys: KeyThreshold | None
     loss: PureDP | ZCDP
+    counted: int | None = None
+    """The measure that is the noised number which keys are shown by: it is not measured again, nor paid for."""
 
 
 def allocate(
@@ -69,13 +74,16 @@ def allocate(
     cost = budget.cost(epsilon)
     weights = _weights(question, split or {}, budget.pure)
     key_weight = Fraction(1) if question.threshold is not None else Fraction(0)
+    counted = None if question.threshold is None else _counted(question)
+    if counted is not None:
+        key_weight, weights[counted] = max(key_weight, weights[counted]), Fraction(0)
     whole = sum(weights, key_weight)
     if whole == 0:
         return Allocation(tuple(exact() for _ in question.measures), (), None, _least(budget))
     pure = isinstance(cost, PureDP)
     shares = [(cost.epsilon if isinstance(cost, PureDP) else cost.rho) * weight / whole for weight in weights]
     mechanisms = tuple(
-        exact() if not m.l1 else laplace(m.l1, share) if pure else narrower(m.l1, m.l2_squared, share, confidence)
+        exact() if not share else laplace(m.l1, share) if pure else narrower(m.l1, m.l2_squared, share, confidence)
         for m, share in zip(question.measures, shares, strict=False)
     )
     levels = needed_confidences(all_values(question), confidence)
@@ -96,18 +104,45 @@ def allocate(
         delta = budget.explicit_delta(cost)
     if question.threshold is None:
         return Allocation(mechanisms, plans, None, ZCDP(cost.rho, used))
-    keys = _key_threshold(question, root(2 * cost.rho * key_weight / whole), delta - used)
-    return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta))
+    keys = _key_threshold(question, cost.rho * key_weight / whole, delta - used)
+    if counted is not None:
+        own = Additive(keys.name, keys.law, keys.loss)
+        mechanisms = (*mechanisms[:counted], own, *mechanisms[counted + 1 :])
+    return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta), counted)
 
 
-def _key_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> KeyThreshold:
+def _counted(question: Question) -> int | None:
+    """The measure that is the number of units of each key, if nothing else is made of it: given that a key is shown its
+    noise has another law, which only the interval of the number itself knows.
+    """
+    assert question.threshold is not None
+    summary = question.summary
+    alone = summary.bound is None or summary.bound.rows == 1  # one row for each unit, so that rows are units
+    for place, measure in enumerate(question.measures):
+        rows = alone and measure.terms == ((1, measure.terms[0][1]),) and summary.cells[measure.terms[0][1]] == _ROWS
+        if rows or measure.terms == question.threshold.terms:
+            using = [value for value in all_values(question) if place in measures_of(value)]
+            return place if all(isinstance(value, Measured) for value in using) else None
+    return None
+
+
+def _key_threshold(question: Question, rho: Fraction, delta: Fraction) -> KeyThreshold:
+    """The lower of both laws' at the same ρ and δ: at ε = √(2ρ) Laplace is (ε²/2)-zCDP."""
+    assert question.threshold is not None
+    units = 1 if question.neighbours == "add-remove" else 2
+    # `l1` counts the keys of both units, the one that goes and the one that comes.
+    normal = gaussian_key_threshold(question.threshold.l1 // units, rho, delta, units)
+    double = _laplace_threshold(question, root(2 * rho), delta)
+    return double if double.threshold < normal.threshold else normal
+
+
+def _laplace_threshold(question: Question, epsilon: Fraction, delta: Fraction) -> KeyThreshold:
     """Under replace-one two steps of add-remove, each at (ε/2, δ′): together (ε, (1 + e^(ε/2)) δ′)."""
     assert question.threshold is not None
     if question.neighbours == "add-remove":
         return key_threshold(question.threshold.l1, epsilon, delta)
     epsilon = min(epsilon, 2 * Fraction(LARGEST_USED))
     growth = Fraction(exp(float(epsilon / 2)) * (1 + 1e-12))
-    # `l1` counts the keys of both units, the one that goes and the one that comes.
     return key_threshold(question.threshold.l1 // 2, epsilon / 2, delta / (1 + growth))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from confide.engine.protocol import Exact, Keep, Window, Windows
 from confide.errors import ParameterError
+from confide.mechanism import Measurement
 from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
 from confide.privacy.amount import show, shown_value, whole_number
@@ -133,6 +134,7 @@ def plan_question(
         exact = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
+    notes += _threshold_notes(allocation)
     notes += grid_notes(settled(question, allocation.plans, holdings.policy, steady), holdings.policy)
     return Plan(
         columns=tuple(assuming_bounds(column, question.counted) for column in columns),
@@ -145,6 +147,7 @@ def plan_question(
         affordable=standing.holds(allocation.loss),
         budget=budget_state(standing),
         notes=tuple(notes),
+        threshold=None if allocation.keys is None else allocation.keys.threshold,
     )
 
 
@@ -155,11 +158,22 @@ def _bound_notes(question: Question) -> list[str]:
     return [f"{question.counted}; the noise is for all of them, and mechanism='truncate' learns how many a unit has"]
 
 
+def _threshold_notes(allocation: Allocation) -> list[str]:
+    if allocation.keys is None:
+        return []
+    return [f"keys held by fewer than about {allocation.keys.threshold:,} units are left out"]
+
+
 def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:
     """Which of some keys are shown. Each has noise of its own, so it does not matter which come together."""
     released = allocation.keys
     assert released is not None
-    return lambda cells: released.release(_combine(threshold.terms, cells), holdings.randomness).places
+
+    def keep(cells: tuple[Any, ...]) -> tuple[Any, Any]:
+        shown = released.release(_combine(threshold.terms, cells), holdings.randomness)
+        return shown.places, shown.values
+
+    return keep
 
 
 def _possible(question: Question, read: Callable[[], Exact]) -> Exact:
@@ -197,11 +211,12 @@ def _release(
     notes = [question.counted] if question.counted else []
     notes += grid_notes(question, holdings.policy)
     notes += key_notes(question, question.summary)
-    if allocation.keys is not None:
-        notes.append(f"keys held by fewer than about {allocation.keys.threshold} units are left out")
+    notes += _threshold_notes(allocation)
     measurements = [
-        mechanism.measure(_combine(measure.terms, cells), source)
-        for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
+        Measurement(exact.noised, allocation.keys.law, allocation.keys.threshold)
+        if place == allocation.counted and allocation.keys is not None
+        else mechanism.measure(_combine(measure.terms, cells), source)
+        for place, (measure, mechanism) in enumerate(zip(question.measures, allocation.mechanisms, strict=True))
     ]
     names = [mechanism.name for mechanism in allocation.mechanisms]
     statistics = [
