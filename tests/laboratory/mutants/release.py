@@ -3,6 +3,9 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("intervals of chosen rows as if all were shown", "release/answer/chosen.py", "return 1 - (1 - Fraction(confidence)) * Fraction(shown, groups)", "return confidence", "tests/release/answer/test_chosen.py::test_the_first_rows_of_an_order_by_value"),
+    Mutant("what passes HAVING is no choice", "release/answer/answer_table.py", "if cut or passes_by_value(self.question) else None", "if cut else None", "tests/release/answer/test_chosen.py::test_rows_that_pass_in_the_tail"),
+    Mutant("a chosen quantile is made as if all were shown", "release/sql/allocation.py", "needed_confidences(all_values(question), least_level(question, confidence, groups))", "needed_confidences(all_values(question), confidence)", "tests/release/answer/test_chosen.py::test_quantiles_are_made_for_what_is_shown"),
     Mutant("a key leaves the script of a chart", "release/answer/rendering.py", "return re.sub(r\"<(?=[/!?a-zA-Z])\", r\"\\\\x3c\", printable(text))", "return printable(text)", "tests/release/answer/test_answer.py::test_no_name_or_key_leaves_the_script_of_a_chart"),
     Mutant("what is kept is not what is given", "release/holdings.py", "if result is not None and kept == outcome:", "if result is not None:", "tests/release/test_holdings.py::test_of_two_that_race_both_get_what_was_kept_first[failure]"),
     Mutant("an outcome is given and not kept", "release/holdings.py", "kept = self._keep(charge, outcome)", "kept = outcome", "tests/release/test_holdings.py::test_whatever_goes_wrong_leaves_the_same_failure_for_good[released-EngineError]"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism.noise.largest import LARGEST_SCALE, keep_scale
-from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
+from confide.mechanism.noise.law import Confidence, DiscreteGaussian, DiscreteLaplace, Law, NoNoise
 from confide.mechanism.noise.measurement import AnyIntegers, Measurement, added
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
@@ -87,7 +87,7 @@ def _require(name: str, value: int | Fraction, least: int | None = None) -> None
         raise ParameterError(f"{name} must {'not be negative' if least is not None else 'be positive'}; got {value}")
 
 
-def narrower(l1: int, l2_squared: int, rho: Fraction, confidence: float) -> Additive:
+def narrower(l1: int, l2_squared: int, rho: Fraction, confidence: Confidence) -> Additive:
     """The narrower of Laplace and Gaussian noise. Both cost ρ at most: Laplace at ε = √(2ρ) is (ε²/2)-zCDP."""
     normal = gaussian(l2_squared, rho)
     double = laplace(l1, root(2 * rho))

@@ -9,6 +9,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confide.release.answer import chart, rendering
+from confide.release.answer.chosen import level
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
 
@@ -57,8 +58,9 @@ _KEPT: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
 class Answer:
     """Keys, estimates and intervals of one question, and what it cost.
 
-    Each interval holds the exact answer with the stated confidence, cell by cell. What the policy's clamping changes is
-    not in it: an interval is for the answer on the data as the policy reads them.
+    Each interval holds the exact answer with the stated confidence, cell by cell; where rows were `chosen` by value,
+    such a share of the intervals shown in a column does on average. What the policy's clamping changes is not in it: an
+    interval is for the answer on the data as the policy reads them.
     """
 
     columns: tuple[KeyColumn | ValueColumn, ...]
@@ -69,12 +71,21 @@ class Answer:
     question: str
     notes: tuple[str, ...] = ()
     test_noise: bool = False
+    chosen: tuple[int, int] | None = None
+    """Where rows were chosen by value: how many are shown, and of how many groups. The confidence then is for the share
+    of a column's intervals that hold, on average, and each of them is computed at `each_confidence`.
+    """
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before this call, which cost nothing then: a fact of the call, not of the answer."""
 
     def marked(self, stored: bool) -> "Answer":
         """The same answer, as a call found it."""
         return self if stored == self.stored else replace(self, stored=stored)
+
+    @property
+    def each_confidence(self) -> float:
+        """At which confidence each interval was computed: the stated one, or a higher one where rows were chosen."""
+        return self.confidence if self.chosen is None else float(level(self.confidence, *self.chosen))
 
     @property
     def mechanism(self) -> dict[str, str]:
@@ -150,6 +161,9 @@ class Answer:
             "neighbours": self.neighbours,
             "notes": [*self.notes, *(f"{c.name}: {c.note}" for c in self.values if c.note)],
         }
+        if self.chosen is not None:
+            shown, groups = self.chosen
+            facts["chosen"] = {"shown": shown, "groups": groups, "confidence": self.each_confidence}
         if self.test_noise:
             facts["test_noise"] = True
         return json.dumps(facts, ensure_ascii=False)
@@ -192,6 +206,8 @@ class Answer:
             "notes": list(self.notes),
             "test_noise": self.test_noise,
         }
+        if self.chosen is not None:
+            facts["chosen"] = list(self.chosen)
         return json.dumps(facts, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -204,7 +220,8 @@ class Answer:
             columns.append(kind(**{name: _restored(name, fields) for name in fields}))
         facts.pop("format")
         notes, cost = tuple(facts.pop("notes")), Cost.from_dict(facts.pop("cost"))
-        return cls(columns=tuple(columns), notes=notes, cost=cost, **facts)
+        chosen = facts.pop("chosen", None)
+        return cls(columns=tuple(columns), notes=notes, cost=cost, chosen=chosen and tuple(chosen), **facts)
 
 
 def _names(column: ValueColumn) -> tuple[str, str, str]:

@@ -1,7 +1,9 @@
 """The table of an answer: keys spelled out, values estimated, then HAVING, ORDER BY and LIMIT on released numbers."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, assert_never
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, Protocol, assert_never
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from confide.query.question import ShownKey as KeyPlace
 from confide.query.question import ShownValue as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 from confide.release.answer.answer import KeyColumn, KeyType, ValueColumn
+from confide.release.answer.chosen import cut_by_value, level, passes_by_value
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles
 
 
@@ -26,7 +29,10 @@ class Told(Protocol):
 
 
 class AnswerTable:
-    """One answer in the making. `keys` are places in domains, or values for keys of undeclared domain."""
+    """One answer in the making. `keys` are places in domains, or values for keys of undeclared domain.
+
+    At most `most` rows are shown; it may depend on the keys, and on no other released number.
+    """
 
     def __init__(
         self,
@@ -36,9 +42,11 @@ class AnswerTable:
         mechanisms: Sequence[str],
         confidence: float,
         statistics: Sequence[tuple[Told, Estimate]] = (),
+        most: int | None = None,
     ) -> None:
         self.question = question
         self.confidence = confidence
+        self.most = most
         self.mechanisms = mechanisms
         self.plans = [plan for plan, _ in statistics]
         self.evaluator = Evaluator(question.measures, measurements, [estimate for _, estimate in statistics])
@@ -50,29 +58,80 @@ class AnswerTable:
 
     def columns(self) -> tuple[KeyColumn | ValueColumn, ...]:
         """The columns asked for, with the rows that pass, in order."""
-        rows = self._rows()
-        return tuple(self._column(column, rows) for column in self.question.columns)
+        return tuple(self._column(column) for column in self.question.columns)
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """The places of the groups that are shown, in order."""
+        rows = self._passing
+        last = None if self.question.limit is None else self.question.offset + self.question.limit
+        return rows[self.question.offset : last][: self.most]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are there that were asked for."""
+        asked = len(self._passing) - self.question.offset
+        return self.most is None or self.most >= min(
+            asked, asked if self.question.limit is None else self.question.limit
+        )
+
+    @property
+    def chosen(self) -> tuple[int, int] | None:
+        """How many rows are shown, and of how many groups, where they are chosen by value (see `chosen`)."""
+        cut = len(self.rows) < len(self._passing) and cut_by_value(self.question)
+        return (len(self.rows), self.groups) if cut or passes_by_value(self.question) else None
 
     def estimate(self, value: Value) -> Estimate:
+        """Of all groups: what HAVING and ORDER BY look at."""
         if value not in self._estimates:
             self._estimates[value] = self.evaluator.estimate(value, self.confidence)
         return self._estimates[value]
 
-    def _column(self, column: KeyPlace | ValuePlace, rows: list[int]) -> KeyColumn | ValueColumn:
+    def _shown(self, value: Value) -> Estimate:
+        """Of the rows that are shown, with intervals that hold for rows that were so chosen."""
+        every = self.estimate(value)
+        values = every.values[self.rows]
+        empty = None if every.empty is None else every.empty[self.rows]
+        part = replace(every, values=values, low=every.low[self.rows], high=every.high[self.rows], empty=empty)
+        needed = self.confidence if self.chosen is None else level(self.confidence, *self.chosen)
+        if needed == self.confidence:
+            return part
+        wide = self._chosen_evaluator.estimate(value, needed)
+        # The estimate is the one that was chosen by.
+        low, high = np.minimum(wide.low, values), np.maximum(wide.high, values)
+        return replace(wide, values=values, low=low, high=high, whole=wide.whole and every.whole)
+
+    @cached_property
+    def _chosen_evaluator(self) -> Evaluator:
+        measurements = [replace(part, values=part.values[self.rows]) for part in self.evaluator.measurements]
+        statistics = [
+            replace(
+                part,
+                values=part.values[self.rows],
+                low=part.low[self.rows],
+                high=part.high[self.rows],
+                empty=None if part.empty is None else part.empty[self.rows],
+            )
+            for part in self.evaluator.statistics
+        ]
+        return Evaluator(self.question.measures, measurements, statistics)
+
+    def _column(self, column: KeyPlace | ValuePlace) -> KeyColumn | ValueColumn:
         if isinstance(column, KeyPlace):
             spelled = self.keys[column.key]
-            return KeyColumn(column.name, key_type(self.question.keys[column.key]), tuple(spelled[row] for row in rows))
-        estimate = self.estimate(column.value)
+            kind = key_type(self.question.keys[column.key])
+            return KeyColumn(column.name, kind, tuple(spelled[row] for row in self.rows))
+        estimate = self._shown(column.value)
         values, low, high = (
-            tuple(_number(part[row], estimate.whole) for row in rows)
+            tuple(_number(number, estimate.whole) for number in part)
             for part in (estimate.values, estimate.low, estimate.high)
         )
-        kind = "integer" if estimate.whole else "number"
         name = self._mechanism(column.value)
         conditions = [self.plans[place].condition for place in sorted(statistics_of(column.value))]
         assumed = [f"the interval assumes {condition}" for condition in dict.fromkeys(conditions) if condition]
-        note = "; ".join(part for part in (*assumed, _note(estimate, rows)) if part)
-        return ValueColumn(column.name, kind, values, low, high, name, estimate.assumes, note)  # type: ignore[arg-type]
+        note = "; ".join(part for part in (*assumed, _note(estimate)) if part)
+        whole: Literal["integer", "number"] = "integer" if estimate.whole else "number"
+        return ValueColumn(column.name, whole, values, low, high, name, estimate.assumes, note)
 
     def _mechanism(self, value: Value) -> str:
         used = [self.mechanisms[place] for place in sorted(measures_of(value))]
@@ -82,7 +141,9 @@ class AnswerTable:
 
     # --- on released numbers ------------------------------------------------------------------------------------------
 
-    def _rows(self) -> list[int]:
+    @cached_property
+    def _passing(self) -> list[int]:
+        """The places of the groups that pass, in order."""
         question = self.question
         rows = list(range(self.groups))
         if question.having is not None:
@@ -96,8 +157,7 @@ class AnswerTable:
             else:
                 values = self.estimate(order.by).values
                 rows.sort(key=lambda row: values[row], reverse=order.descending)
-        last = None if question.limit is None else question.offset + question.limit
-        return rows[question.offset : last]
+        return rows
 
     def _passed(self, condition: Condition) -> Any:
         match condition:
@@ -116,14 +176,15 @@ class AnswerTable:
         assert_never(condition)
 
 
-def _note(estimate: Estimate, rows: list[int]) -> str:
+def _note(estimate: Estimate) -> str:
     """Says where an interval is no more than what was known before."""
-    wide = 0 if estimate.empty is None else int(sum(bool(estimate.empty[row]) for row in rows))
+    wide = 0 if estimate.empty is None else int(np.count_nonzero(estimate.empty))
     if not wide:
         return ""
-    if len(rows) == 1:
+    rows = len(estimate.values)
+    if rows == 1:
         return "the interval is the whole range: there may be too few rows, or none"
-    return f"{wide} of {len(rows)} intervals are the whole range: there may be too few rows, or none"
+    return f"{wide} of {rows} intervals are the whole range: there may be too few rows, or none"
 
 
 def key_type(key: Key) -> KeyType:

@@ -1,6 +1,7 @@
 """How the miss rate of a value is shared among the noisy numbers that it is made of, so that all hold together."""
 
 from collections.abc import Iterable
+from math import nextafter
 from typing import assert_never
 
 from confide.mechanism.noise.law import Confidence
@@ -68,7 +69,7 @@ def needed_confidences(values: Iterable[Value], confidence: Confidence) -> dict[
         value, level = pending.pop()
         match value:
             case Estimated(statistic):
-                needed[statistic] = max(needed.get(statistic, 0.0), float(level))
+                needed[statistic] = max(needed.get(statistic, 0.0), _raised(level))
             case Arithmetic(_, left, right):
                 first, second = shares.of(value, level)
                 pending += [(left, first), (right, second)]
@@ -79,3 +80,9 @@ def needed_confidences(values: Iterable[Value], confidence: Confidence) -> dict[
             case _:
                 assert_never(value)
     return needed
+
+
+def _raised(level: Confidence) -> float:
+    """The least double that is no less."""
+    nearest = float(level)
+    return nearest if nearest >= level else nextafter(nearest, 1.0)

@@ -82,14 +82,22 @@ def answer_lines(answer: "Answer") -> list[str]:
     lines.append(f"cost {answer.cost} · {mechanisms}")
     assumed = {column.assumes for column in answer.values}
     holds = " and ".join(words for kind, words in _HOLDS.items() if kind in assumed) or "whatever the data are"
-    lines.append(
-        f"each interval holds with confidence {answer.confidence:.4g} {holds} · protects one {_unit(answer.unit)}"
-    )
+    lines.append(f"{_held(answer)} {holds} · protects one {_unit(answer.unit)}")
     lines += answer.notes
     lines += [f"{column.name}: {column.note}" for column in answer.values if column.note]
     if answer.test_noise:
         lines.append(_WATERMARK)
     return [printable(line) for line in lines]
+
+
+def _held(answer: "Answer") -> str:
+    if answer.chosen is None:
+        return f"each interval holds with confidence {answer.confidence:.4g}"
+    shown, groups = answer.chosen
+    return (
+        f"rows are chosen by value, {shown:,} of {groups:,}: of the intervals shown in a column at least "
+        f"{answer.confidence:.4g} hold on average (each misses {1 - answer.each_confidence:.2g} of the time)"
+    )
 
 
 def _unit(unit: str) -> str:

@@ -7,6 +7,7 @@ the constant failure; that is a matter of use, not of privacy.
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Final
 
 from confide.errors import ConfideError, ParameterError, QueryError
@@ -60,16 +61,38 @@ def require_room_for_verdicts(queries: list[tuple[str, dict[str, Any]]]) -> None
     require_room(size, f"{len(queries):,} verdicts, each with its query,", "ask with fewer keys, or a shorter query")
 
 
+def rows_that_fit(question: Question, keys: Sequence[tuple[Any, ...]]) -> int | None:
+    """How many rows of keys that nobody declared there is room for, whichever they are; None if for all.
+
+    It depends on the keys alone: rows that are cut by value are a choice (see `chosen`), of a number that no value has
+    a say in.
+    """
+    values = sum(isinstance(column, ShownValue) for column in question.columns)
+    shown = [column.key for column in question.columns if not isinstance(column, ShownValue)]
+    longest = max((len(str(part)) for key in keys for part in key), default=0)
+    if len(keys) * (3 * _NUMBER * values + len(shown) * (6 * longest + 3)) <= LONGEST_ANSWER:
+        return None
+    widths = sorted((sum(1 + len(_written(key[place])) for place in shown) for key in keys), reverse=True)
+    room = LONGEST_ANSWER * 9 // 10  # the rest is for what stands beside the rows
+    for rows, taken in enumerate(accumulate(width + 3 * _NUMBER * values for width in widths)):
+        if taken > room:
+            return max(rows, 1)
+    return None
+
+
 def cut_to_room(answer: Answer) -> bytes:
-    """An answer as it is kept. What has too many keys of undeclared domain keeps the first rows; all of them were
-    released, so that looking at how many there are costs nothing."""
+    """An answer as it is kept. What is longer than it should be, against all odds, keeps the first rows."""
     kept = answer.to_bytes()
     while len(kept) > LONGEST_ANSWER and len(answer) > 1:
         rows = max(1, len(answer) * LONGEST_ANSWER // len(kept) * 9 // 10)
-        note = f"only the first rows are shown: all {len(answer):,} would not fit; use HAVING, or ORDER BY with LIMIT"
+        note = too_many(len(answer))
         answer = replace(answer, columns=tuple(_first(c, rows) for c in answer.columns), notes=(*answer.notes, note))
         kept = answer.to_bytes()
     return kept
+
+
+def too_many(rows: int) -> str:
+    return f"only the first rows are shown: all {rows:,} would not fit; use HAVING, or ORDER BY with LIMIT"
 
 
 def _first(column: Any, rows: int) -> Any:

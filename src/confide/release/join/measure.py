@@ -180,6 +180,7 @@ def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column]) -
         question=question_name(question),
         notes=(*notes, *key_notes(question, question)),
         test_noise=not holdings.randomness.kernel,
+        chosen=table.chosen,
     )
 
 

@@ -24,6 +24,7 @@ from confide.query.identity import SPELLING
 from confide.query.question import all_values
 from confide.query.weight import MOST_ADDED, Weight
 from confide.release.answer.answer import Answer
+from confide.release.answer.chosen import least_level
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
 from confide.release.holdings import Holdings
@@ -177,7 +178,8 @@ def _priced(request: JoinRequest, budget: Budget, exact: Fraction) -> PricedJoin
     if question.neighbours == "replace-one":
         share /= 2  # a unit that is replaced is one that goes and one that comes
     shares = tuple(share * part for part in request.parts)
-    levels = needed_confidences(all_values(question), request.confidence)
+    chosen = least_level(question, request.confidence, group_count(question))
+    levels = needed_confidences(all_values(question), chosen)
     misses = tuple(miss_rate(levels[place]) for place in range(len(question.weights)))
     priced = PricedJoin(request, misses, shares, loss)
     for place in range(len(shares)):

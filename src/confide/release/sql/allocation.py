@@ -15,6 +15,7 @@ from confide.errors import ParameterError
 from confide.mechanism import Additive, exact, laplace
 from confide.mechanism.noise.additive import narrower
 from confide.mechanism.noise.largest import LARGEST_USED
+from confide.mechanism.noise.law import Confidence
 from confide.mechanism.selection.threshold import KeyThreshold, gaussian_key_threshold, key_threshold
 from confide.mechanism.statistic import StatisticPlan
 from confide.privacy.amount import from_quanta, root
@@ -37,7 +38,9 @@ from confide.query.question import (
     measures_of,
 )
 from confide.query.tree import Cell
+from confide.release.answer.chosen import expected_level, least_level
 from confide.release.answer.miss_rate import needed_confidences
+from confide.release.expected import group_count
 from confide.release.sql.statistics import plan_statistic, plan_within
 
 # Weights beside a count's 1, found by balancing forecast widths on uniform data: a mean is moved mostly by its total, a
@@ -63,7 +66,7 @@ def allocate(
     question: Question,
     budget: Budget,
     epsilon: Fraction,
-    confidence: float,
+    confidence: Confidence,
     split: Mapping[str, Fraction] | None = None,
     rows: int | None = None,
 ) -> Allocation:
@@ -72,6 +75,8 @@ def allocate(
     `rows` is what is publicly expected of a group; mechanisms of statistics may be chosen by it.
     """
     cost = budget.cost(epsilon)
+    groups = group_count(question)
+    expected = expected_level(question, confidence, groups)
     weights = _weights(question, split or {}, budget.pure)
     key_weight = Fraction(1) if question.threshold is not None else Fraction(0)
     counted = None if question.threshold is None else _counted(question)
@@ -83,10 +88,10 @@ def allocate(
     pure = isinstance(cost, PureDP)
     shares = [(cost.epsilon if isinstance(cost, PureDP) else cost.rho) * weight / whole for weight in weights]
     mechanisms = tuple(
-        exact() if not share else laplace(m.l1, share) if pure else narrower(m.l1, m.l2_squared, share, confidence)
+        exact() if not share else laplace(m.l1, share) if pure else narrower(m.l1, m.l2_squared, share, expected)
         for m, share in zip(question.measures, shares, strict=False)
     )
-    levels = needed_confidences(all_values(question), confidence)
+    levels = needed_confidences(all_values(question), least_level(question, confidence, groups))
     statistics = [
         (statistic, shares[len(question.measures) + place], levels[place])
         for place, statistic in enumerate(question.statistics)

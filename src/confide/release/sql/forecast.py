@@ -15,6 +15,7 @@ from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
 from confide.query.question import Question, ShownValue, all_values, measures_of, statistics_of
+from confide.release.answer.chosen import choice_notes, expected_level, least_level
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles, is_linear
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.answer.plan import PlannedColumn, Within
@@ -46,6 +47,8 @@ class Forecast:
     def at(self, epsilon: Fraction) -> tuple[tuple[PlannedColumn, ...], Allocation]:
         """The expected intervals at ε: those of a made-up group of typical rows, by the code of the real ones."""
         question = self.question
+        groups = group_count(question)
+        measured, shown = (chosen(question, self.confidence, groups) for chosen in (least_level, expected_level))
         allocation = allocate(question, self.budget, epsilon, self.confidence, self.split, self.public_rows)
         made_up = [
             Measurement(np.array([round(measure.typical * Fraction(self.rows))], dtype=object), mechanism.law)
@@ -55,7 +58,7 @@ class Forecast:
         read = settled(question, allocation.plans, self.policy, self.steady)
         for statistic, plan in zip(read.statistics, allocation.plans, strict=True):
             # The mechanism is what it will be; how wide it is depends on how many rows the caller expects.
-            level = needed_confidences(all_values(question), self.confidence)[len(expected)]
+            level = needed_confidences(all_values(question), measured)[len(expected)]
             paid = plan.setting
             seen = plan_statistic(statistic, paid.epsilon, level, round(self.rows), plan.name, paid.delta)
             expected.append(expect_statistic(seen, statistic))
@@ -64,11 +67,11 @@ class Forecast:
         for column in question.columns:
             if not isinstance(column, ShownValue):
                 continue
-            result = evaluator.estimate(column.value, self.confidence)
+            result = evaluator.estimate(column.value, shown)
             low, high = (float(doubles(ends)[0]) for ends in (result.low, result.high))
             half = high / 2 - low / 2 if high > low else 0.0
             # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
-            known = evaluator.half_width(column.value, self.confidence)
+            known = evaluator.half_width(column.value, shown)
             half = half if known is None else nearest_double(known)
             used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
             used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
@@ -130,6 +133,7 @@ def forecast(
             else "assumed"
         )
         notes = (f"the width depends on how many rows a group has: {per_group:,.0f} here, {said}",)
+    notes += choice_notes(question, group_count(question))
     return Forecast(
         question, budget, confidence, split, per_group, expected_rows(question, policy), notes, policy, steady
     )

@@ -25,7 +25,7 @@ from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.key_notes import key_notes
 from confide.release.answer.plan import Plan, Within
-from confide.release.answer.size import cut_to_room, require_room_for_answer
+from confide.release.answer.size import cut_to_room, require_room_for_answer, rows_that_fit, too_many
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state
 from confide.release.expected import expected_rows, few_rows, group_count
@@ -223,7 +223,10 @@ def _release(
         (plan, measure_statistic(plan, statistic, tallies[statistic.tally], source))
         for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
     ]
-    table = AnswerTable(question, keys, measurements, names, confidence, statistics)
+    most = None if keys is None else rows_that_fit(question, keys)
+    table = AnswerTable(question, keys, measurements, names, confidence, statistics, most)
+    if not table.whole:
+        notes.append(too_many(table.groups))
     return Answer(
         columns=tuple(assuming_bounds(column, question.counted) for column in table.columns()),
         confidence=confidence,
@@ -233,6 +236,7 @@ def _release(
         question=name,
         notes=tuple(notes),
         test_noise=not source.kernel,
+        chosen=table.chosen,
     )
 
 
