@@ -9,6 +9,7 @@ from confide.errors import QueryError
 from confide.policy import Category, Unbounded
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
+from confide.query.affine import AskedSum, Shared, affine, shared_sums, told_by
 from confide.query.comparison import joined
 from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
@@ -26,6 +27,7 @@ from confide.query.question import (
 from confide.query.relation import From
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
+from confide.query.share import multiples, parts_of, times
 from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span, Tallied
 from confide.query.tree import Number as RowNumber
 
@@ -37,11 +39,14 @@ _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
     exp.StddevPop: (False, True),
 }
 
+_CONDITIONS = 4
+_TOLD = 4  # parts of a sum that is told by another one and a count, beside that
+
 
 class Aggregates:
     """Collects the cells and measures of one query; equal ones are kept, and paid for, once."""
 
-    def __init__(self, scope: Scope, source: From, grouped: bool, filtered: bool) -> None:
+    def __init__(self, scope: Scope, source: From, grouped: bool, filtered: bool, shared: Shared | None = None) -> None:
         self.scope = scope
         self.stability = Stability(source.rows, source.groups if grouped else 1, source.neighbours, grouped)
         self.unit = source.unit
@@ -52,6 +57,8 @@ class Aggregates:
         self._measures: dict[Measure, int] = {}
         self._tallies: dict[Tallied, int] = {}
         self._statistics: dict[Statistic, int] = {}
+        self._shared = shared
+        self._sums: dict[AskedSum, None] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -71,7 +78,7 @@ class Aggregates:
 
     def value(self, node: exp.Expr, named: Named | None = None) -> Value:
         """Arithmetic on aggregates and constants."""
-        return composed(node, self.aggregate, self.scope, named)
+        return composed(node, self.aggregate, self.scope, self._ratio, named)
 
     def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
         """One aggregate over the rows that pass its FILTER."""
@@ -136,9 +143,10 @@ class Aggregates:
     def _count(self, where: Predicate) -> Value:
         optional = not (self.always and where == Always(True))
         sensitivity = of_total(1, 1, optional, self.stability)
-        return Measured(
-            self._measure("rows", ((1, self._cell(Cell("rows", None, where))),), Fraction(1), sensitivity, 0)
-        )
+        terms = ((1, self._cell(Cell("rows", None, where))),)
+        # A forecast takes every condition to hold for half of the rows.
+        typical = Fraction(1, 2 ** min(len(parts_of(where)), _CONDITIONS))
+        return Measured(self._measure("rows", terms, Fraction(1), sensitivity, 0, typical))
 
     def _known(self, subject: Field | RowNumber, where: Predicate) -> int:
         if not isinstance(subject, Field) and not subject.span.nullable:
@@ -163,7 +171,61 @@ class Aggregates:
 
     def _sum(self, subject: RowNumber, where: Predicate) -> Value:
         _summable(subject)
-        return Measured(self._total(subject, where, 0, "total"))
+        wanted = affine(subject)
+        measured = (self._shared or {}).get((wanted.base, where), subject)
+        total = self._total(measured, where, 0, "total")
+        if self._shared is None:
+            measure = self.measures[total]
+            rows = of_total(1, 1, True, self.stability).l1
+            self._sums.setdefault(AskedSum(subject, where, measure.l1 * measure.grain, rows))
+        if measured == subject:
+            return Measured(total)
+        self.scope.room.take(_TOLD)
+        of = affine(measured)
+        same = wanted.shift * of.factor == of.shift * wanted.factor
+        return told_by(wanted, of, total, total if same else self._known(wanted.base, where))
+
+    @property
+    def shared(self) -> Shared:
+        """Of the sums that were asked, those that are told by another one."""
+        return shared_sums(self._sums)
+
+    def _ratio(self, left: Value, right: Value) -> Value | None:
+        """A count or a sum over a count of the same rows, or of more: a mean, within what values can be.
+
+        Where there are more rows, those that are not summed count as zeros. So is a count of distinct values.
+        """
+        top, bottom = multiples(left), multiples(right)
+        if top is None or bottom is None or len(bottom) != 1:
+            return None
+        ((below, under),) = bottom.items()
+        others = [place for place in top if place != below]
+        if len(others) != 1 or not under:
+            return None
+        (above,) = others
+        span = self._averaged(self.measures[above], self.measures[below])
+        if span is None:
+            return None
+        mean = Mean(above, below, 0, *span, self.measures[above].grain)
+        return times(top[above] / under, mean, top.get(below, Fraction(0)) / under)
+
+    def _averaged(self, summed: Measure, counted: Measure) -> tuple[int, int] | None:
+        """Between which indices a measure over another one lies, if that is a count of at least as many rows."""
+        if len(summed.terms) != 1 or len(counted.terms) != 1 or summed.terms[0][0] != 1:
+            return None
+        one, all_of_them = (self.cells[measure.terms[0][1]] for measure in (summed, counted))
+        if all_of_them.kind not in ("rows", "known") or not parts_of(all_of_them.where) <= parts_of(one.where):
+            return None
+        if all_of_them.kind == "known" and (one.kind == "rows" or one.subject != all_of_them.subject):
+            return None
+        if one.kind != "total":
+            return 0, 1
+        assert one.subject is not None
+        assert not isinstance(one.subject, Field)
+        span = one.subject.span
+        known = all_of_them.kind == "known" or not span.nullable
+        same = known and parts_of(all_of_them.where) == parts_of(one.where)
+        return (span.low, span.high) if same else (min(span.low, 0), max(span.high, 0))
 
     def _mean(self, subject: RowNumber, where: Predicate) -> Value:
         _summable(subject)

@@ -15,7 +15,7 @@ from confide.query.grouping import bind_keys, check_numbers, group_count
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
 from confide.query.possible_groups import possible_groups
-from confide.query.question import Question, ShownKey, ShownValue, Value, all_values, statistics_of
+from confide.query.question import Condition, Order, Question, ShownKey, ShownValue, Value, all_values, statistics_of
 from confide.query.relation import bind_from
 from confide.query.released import Released, aliases_of
 from confide.query.result_columns import result_columns
@@ -71,12 +71,14 @@ def _question(
     where = predicate(clause.this, scope) if clause is not None else Always(True)
     keys = bind_keys(select, scope)
     source = source.under(keys)
+    left = scope.room.left
     aggregates = Aggregates(scope, source, bool(keys), where != Always(True))
-    columns = _columns(select, keys, aggregates, scope, mechanisms)
-    released = Released(aliases_of(select.expressions), columns, keys, aggregates, scope)
-    having, order = select.args.get("having"), select.args.get("order")
-    condition = released.condition(having.this) if having is not None else None
-    orders = released.orders(order, dialect) if order is not None else ()
+    columns, condition, orders = _released(select, keys, aggregates, scope, dialect, mechanisms)
+    if aggregates.shared:
+        # Which sums are told by others is known when all are: then all is bound once more.
+        scope.room.left = left
+        aggregates = Aggregates(scope, source, bool(keys), where != Always(True), aggregates.shared)
+        columns, condition, orders = _released(select, keys, aggregates, scope, dialect, mechanisms)
     open_keys = any(isinstance(key, UnknownKey) for key in keys)
     threshold = aggregates.threshold() if open_keys else None
     summary = Summary(source.relation, where, source.bound, keys, aggregates.cells, aggregates.tallies, source.order_by)
@@ -110,6 +112,22 @@ def _check_released(question: Question) -> None:
     measures = [(measure.grain, measure.l1) for measure in question.measures]
     check_magnitudes(values, measures, [statistic.grain for statistic in question.statistics])
     check_numbers(group_count(question), question.columns, values)
+
+
+def _released(
+    select: exp.Select,
+    keys: tuple[Key, ...],
+    aggregates: Aggregates,
+    scope: Scope,
+    dialect: str,
+    mechanisms: Mapping[str, str] | str,
+) -> tuple[tuple[ShownKey | ShownValue, ...], Condition | None, tuple[Order, ...]]:
+    """The columns, HAVING and ORDER BY."""
+    columns = _columns(select, keys, aggregates, scope, mechanisms)
+    released = Released(aliases_of(select.expressions), columns, keys, aggregates, scope)
+    having, order = select.args.get("having"), select.args.get("order")
+    condition = released.condition(having.this) if having is not None else None
+    return columns, condition, released.orders(order, dialect) if order is not None else ()
 
 
 def _columns(

@@ -27,16 +27,18 @@ _MOST_DIGITS = 12
 
 Aggregate = Callable[[exp.Expr, Predicate], Value]
 Named = Callable[[exp.Column], Value | None]
+Ratio = Callable[[Value, Value], Value | None]
 
 
-def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, named: Named | None = None) -> Value:
-    """The value of an expression; `aggregate` reads one aggregate over the rows that pass its FILTER, and `named` a
-    column of the result by its name, outside of aggregates.
+def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, ratio: Ratio, named: Named | None = None) -> Value:
+    """The value of an expression; `aggregate` reads one aggregate over the rows that pass its FILTER, `ratio` knows
+    what more is to say of a quotient, if anything, and `named` reads a column of the result by its name, outside of
+    aggregates.
     """
     scope.room.take(1)
 
     def value(inner: exp.Expr) -> Value:
-        return composed(inner, aggregate, scope, named)
+        return composed(inner, aggregate, scope, ratio, named)
 
     match node:
         case exp.Paren():
@@ -59,7 +61,8 @@ def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, named: Named | 
             operation = _OPERATIONS[type(node)]
             if isinstance(left, FixedNumber) and isinstance(right, FixedNumber):
                 return FixedNumber(held(_FOLDED[operation](left.value, right.value)))
-            return Arithmetic(operation, left, right)
+            known = ratio(left, right) if operation == "/" else None
+            return known if known is not None else Arithmetic(operation, left, right)
         case exp.Abs():
             inner = value(node.this)
             return FixedNumber(abs(inner.value)) if isinstance(inner, FixedNumber) else Magnitude(inner)

@@ -15,6 +15,7 @@ from confide.query.parse import shown
 from confide.query.question import Arithmetic, Between, Estimated, ShownKey, ShownValue, Value
 from confide.query.question import FixedNumber as Released
 from confide.query.scope import Scope
+from confide.query.share import multiples, parts_of, times
 from confide.query.tree import Constant, Field, Known, Number, Predicate, Span
 
 MOST_ADDED: Final = 2**58
@@ -47,7 +48,7 @@ class Weights:
 
     def value(self, node: exp.Expr, named: Named | None = None) -> Value:
         """Arithmetic on sums over the join."""
-        return composed(node, self.aggregate, self.scope, named)
+        return composed(node, self.aggregate, self.scope, self._ratio, named)
 
     def aggregate(self, node: exp.Expr, where: Predicate) -> Value:
         match node:
@@ -65,6 +66,21 @@ class Weights:
             f"{shown(node)}: where one unit may change any number of joined rows, COUNT, SUM and AVG are answered, and "
             "arithmetic on them"
         )
+
+    def _ratio(self, left: Value, right: Value) -> Value | None:
+        """A sum of some joined rows over the number of all of them: between the ends of what is summed, and 0."""
+        top, bottom = multiples(left), multiples(right)
+        if top is None or bottom is None or len(top) != 1 or len(bottom) != 1:
+            return None
+        (above, over), (below, under) = *top.items(), *bottom.items()
+        weight, all_of_them = self._weights[above], self._weights[below]
+        if not under or above == below or all_of_them.number is not None:
+            return None
+        if not parts_of(all_of_them.where) <= parts_of(weight.where):
+            return None
+        low, high = min(0, weight.span.low) * weight.grain, max(0, weight.span.high) * weight.grain
+        quotient = Between(Arithmetic("/", Estimated(above), Estimated(below)), low, high)
+        return times(over / under, quotient)
 
     def named(self, columns: tuple[ShownKey | ShownValue, ...]) -> tuple[Weight, ...]:
         """The weights, each called as the column that shows it alone, else after what it adds up."""

@@ -3,6 +3,10 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("any two counts make a share", "query/aggregate.py", "        if all_of_them.kind not in (\"rows\", \"known\") or not parts_of(all_of_them.where) <= parts_of(one.where):\n", "        if all_of_them.kind not in (\"rows\", \"known\"):\n", "tests/release/sql/test_shares.py::test_what_is_no_share_is_not_cut"),
+    Mutant("a share may be more than all", "query/aggregate.py", "            return 0, 1\n", "            return 0, 2\n", "tests/release/sql/test_shares.py::test_a_share_is_never_more_than_all"),
+    Mutant("a sum told by another one forgets the count", "query/affine.py", "if shift else value", "if False else value", "tests/query/test_affine.py::test_every_sum_is_told_by_every_other"),
+    Mutant("sums of other rows are told by one", "query/affine.py", "families.setdefault((found.base, one.where), [])", "families.setdefault((found.base, next(iter(families), (0, one.where))[1]), [])", "tests/query/test_affine.py::test_what_would_be_wider_is_not_shared"),
     Mutant("a total changes by the width of its range", "query/sensitivity.py", "rows, largest = stability.rows, max(abs(low), abs(high))", "rows, largest = stability.rows, high - low", "tests/query/test_sensitivity.py::test_totals_change_by_no_more_and_by_no_less"),
     Mutant("a total changes by one row", "query/sensitivity.py", "return Sensitivity(rows * largest, (rows * largest) ** 2)", "return Sensitivity(largest, largest**2)", "tests/query/test_sensitivity.py::test_totals_change_by_no_more_and_by_no_less"),
     Mutant("rows of a unit fall into different groups", "query/sensitivity.py", "return Sensitivity(rows * largest, (rows * largest) ** 2)", "return Sensitivity(rows * largest, rows * largest**2)", "tests/query/test_sensitivity.py::test_totals_change_by_no_more_and_by_no_less"),

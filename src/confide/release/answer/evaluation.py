@@ -154,10 +154,10 @@ class Evaluator:
         for (measurement, _, _), factor in zip(terms, whole, strict=True):
             total = total + measurement.values.astype(object) * factor
         low, high = self._bounds(coefficients, constant)
-        if scale == 1 and constant.denominator == 1 and half.denominator == 1:
+        if scale == 1 and constant.denominator == 1:
             moved = total + int(constant)
             one = self._one_sided(terms, whole, confidence, half) if _near(moved, half, low, high) else half
-            ends = bounded_ends(moved, int(half), math.ceil(one), _lowered(low), _raised(high))
+            ends = bounded_ends(moved, math.ceil(half), math.ceil(one), _lowered(low), _raised(high))
             return _whole(*ends)
         exact = np.array([Fraction(index) * scale + constant for index in total], dtype=object)
         one = self._one_sided(terms, whole, confidence, half) if _near(exact, half * scale, low, high) else half
@@ -407,7 +407,13 @@ def _magnitude(inner: Estimate) -> Estimate:
 
 def is_linear(value: Value, measures: Sequence[Measure]) -> bool:
     """Whether the laws of what is measured say alone how wide an interval is."""
-    return Evaluator(measures, ())._linear(value) is not None
+    return linear_terms(value, measures) is not None
+
+
+def linear_terms(value: Value, measures: Sequence[Measure]) -> dict[int, Fraction] | None:
+    """The coefficients of a linear combination of measures, per index; None if a value is none."""
+    linear = Evaluator(measures, ())._linear(value)
+    return None if linear is None else linear[0]
 
 
 def _linear_arithmetic(operation: str, first: Linear, second: Linear) -> Linear | None:

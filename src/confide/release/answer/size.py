@@ -69,11 +69,11 @@ def rows_that_fit(question: Question, keys: Sequence[tuple[Any, ...]]) -> int | 
     """
     values = sum(isinstance(column, ShownValue) for column in question.columns)
     shown = [column.key for column in question.columns if not isinstance(column, ShownValue)]
+    room = LONGEST_ANSWER * 9 // 10  # the rest is for what stands beside the rows
     longest = max((len(str(part)) for key in keys for part in key), default=0)
-    if len(keys) * (3 * _NUMBER * values + len(shown) * (6 * longest + 3)) <= LONGEST_ANSWER:
+    if len(keys) * (3 * _NUMBER * values + len(shown) * (6 * longest + 3)) <= room:
         return None
     widths = sorted((sum(1 + len(_written(key[place])) for place in shown) for key in keys), reverse=True)
-    room = LONGEST_ANSWER * 9 // 10  # the rest is for what stands beside the rows
     for rows, taken in enumerate(accumulate(width + 3 * _NUMBER * values for width in widths)):
         if taken > room:
             return max(rows, 1)

@@ -8,7 +8,7 @@ share of ε is in proportion to the constant, a share of ρ to its square.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
+from math import ceil, exp, inf
 from typing import assert_never
 
 from confide.errors import ParameterError
@@ -39,6 +39,7 @@ from confide.query.question import (
 )
 from confide.query.tree import Cell
 from confide.release.answer.chosen import expected_level, least_level
+from confide.release.answer.evaluation import linear_terms
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.expected import group_count
 from confide.release.sql.statistics import plan_statistic, plan_within
@@ -48,6 +49,7 @@ from confide.release.sql.statistics import plan_statistic, plan_within
 _MEAN = (Fraction(1), Fraction(1, 2))
 _SPREAD = (Fraction(3, 2), Fraction(3, 4), Fraction(3, 4))
 _ROWS = Cell("rows")
+_STEPS = 1_000  # of the weights of what is added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +163,31 @@ def _weights(question: Question, split: Mapping[str, Fraction], pure: bool) -> l
     measures = len(question.measures)
     weights = [Fraction(0)] * (measures + len(question.statistics))
     for column in columns:
-        parts = {place: weight if pure else weight**2 for place, weight in _parts(column.value, measures).items()}
+        added = _added(column.value, question, pure) or _parts(column.value, measures)
+        parts = {place: weight if pure else weight**2 for place, weight in added.items()}
         scale = split.get(column.name, Fraction(1)) / sum(parts.values()) if split and parts else Fraction(1)
         for place, weight in parts.items():
             weights[place] = max(weights[place], weight * scale)
     # What only HAVING or ORDER BY need is measured too; what no unit can change costs nothing.
     free = [measure.l1 == 0 for measure in question.measures] + [False] * len(question.statistics)
     return [Fraction(0) if costless else weight or Fraction(1) for weight, costless in zip(weights, free, strict=True)]
+
+
+def _added(value: Value, question: Question, pure: bool) -> dict[int, Fraction] | None:
+    """The weights of what is added up, for the least variance of the sum; None for what is no sum of several measures.
+
+    What noise of measure m adds to the variance is (c_m/w_m)² under ε and c_m²/w_m under ρ, with c_m what one unit
+    changes of its term; so weights w_m go with c_m^⅔, or with c_m. Those of ρ are squared later.
+    """
+    terms = linear_terms(value, question.measures) or {}
+    changed = {place: float(abs(factor) * question.measures[place].l1) for place, factor in terms.items() if factor}
+    largest = max(changed.values(), default=0.0)
+    if len(changed) < 2 or not 0 < largest < inf:
+        return None
+    power = 2 / 3 if pure else 1 / 2
+    return {
+        place: Fraction(max(1, ceil(_STEPS * (change / largest) ** power)), _STEPS) for place, change in changed.items()
+    }
 
 
 def _parts(value: Value, measures: int) -> dict[int, Fraction]:

@@ -81,12 +81,13 @@ class Forecast:
 
     def smallest_epsilon(self, within: Within) -> Fraction:
         """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
-        if len(self.question.measures) + len(self.question.statistics) > MOST_SEARCHED:
+        asked = [column for column in self.question.columns if isinstance(column, ShownValue)]
+        if max(len(self.question.measures) + len(self.question.statistics), len(asked)) > MOST_SEARCHED:
             raise ParameterError(
                 f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, "
                 "or give epsilon="
             )
-        target = _target(within, [c.name for c in self.question.columns if isinstance(c, ShownValue)])
+        target = _target(within, [column.name for column in asked])
 
         def holds(epsilon: Fraction) -> bool:
             columns, _ = self.at(epsilon)
