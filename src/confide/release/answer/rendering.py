@@ -96,7 +96,7 @@ def _held(answer: "Answer") -> str:
     shown, groups = answer.chosen
     return (
         f"rows are chosen by value, {shown:,} of {groups:,}: of the intervals shown in a column at least "
-        f"{answer.confidence:.4g} hold on average (each misses {1 - answer.each_confidence:.2g} of the time)"
+        f"{answer.confidence:.4g} hold on average (each misses at most {1 - answer.each_confidence:.3g} of the time)"
     )
 
 
