@@ -40,7 +40,7 @@ BOUNDS = {
     "trust/clip.py": (3, "doubles; rows of public data"),
     "trust/median.py": (3, "doubles"),
     "trust/plug_in.py": (1, "doubles"),
-    "trust/seen.py": (4, "rows, and Python's integers"),
+    "trust/seen.py": (5, "rows, and Python's integers"),
     "trust/sparse_decider.py": (6, "doubles, and Python's integers"),
     "synthesis/goal.py": (1, "sizes of columns: at most 4,096 places each"),
     "synthesis/measured.py": (3, "doubles: released counts"),
