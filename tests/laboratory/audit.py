@@ -53,8 +53,9 @@ PARTS: dict[str, Part] = {
          "tests/statistical/test_noise_laws.py", "tests/statistical/test_statistic_privacy.py"),
     ),
     "coverage": Part(
-        "how often intervals hold",
-        ("tests/statistical/test_coverage.py", "tests/statistical/test_statistic_coverage.py"),
+        "how often what is said is true; `python -m tests.laboratory.coverage --write` writes its table",
+        ("tests/statistical/test_coverage.py", "tests/statistical/test_statistic_coverage.py",
+         f"{LABORATORY}test_coverage.py"),
     ),
     "engines": Part(
         "cells against the plain reading; sensitivities by neighbours; the suite of engines on Spark",
