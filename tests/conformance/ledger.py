@@ -96,6 +96,55 @@ def check_exact_rho(kind: LedgerKind, folder: Path) -> None:
         assert ledger.spent() == ledger.standing().cap
 
 
+def check_either(kind: LedgerKind, folder: Path) -> None:
+    """Where either account may hold, a call needs one of them; a call that is not pure ends the pure one for good."""
+    for name in ("pure first", "rho first", "caps"):
+        (folder / name).mkdir()
+    budget = Budget(Fraction(3), DELTA, "either")
+    cap = budget.cap
+    assert isinstance(cap, ZCDP)
+    with kind.create(folder / "pure first", budget, None) as ledger:
+        assert ledger.standing().cap == cap == ZCDP(cap.rho, DELTA / 2, Fraction(3))
+        charges = [ledger.charge(pure(1), "a count", str(number)) for number in range(3)]
+        assert charges[0].loss == ZCDP(Fraction(1, 2), pure=Fraction(1))
+        assert ledger.spent() == ZCDP(Fraction(3, 2), pure=Fraction(3)), "ρ is beyond its cap, and ε is not"
+        refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "3"), "pure ε = 3", "no question fits")
+        refuses(BudgetError, lambda: ledger.charge(ZCDP(QUANTUM), "more", "3"), "no question fits")
+        assert ledger.charge(pure(1), "a count", "0") == charges[0]
+        assert [ledger.paid(key) for key in ("0", "3")] == [True, False]
+        refuses(
+            ParameterError, lambda: ledger.amend(Budget(Fraction(9), DELTA, "concentrated")), "keeps its accounting"
+        )
+        ledger.amend(Budget(Fraction(4), DELTA))
+        assert ledger.standing().budget.rule == "either"
+        ledger.charge(pure(1), "a count", "3")
+        ledger.verify()
+    with kind.create(folder / "rho first", budget, None) as ledger:
+        ledger.charge(pure("0.1"), "pure", "0")
+        ledger.charge(ZCDP(cap.rho / 4), "not pure", "1")
+        assert ledger.spent().pure is None  # type: ignore[union-attr]
+        refuses(BudgetError, lambda: ledger.charge(pure(1), "pure, and too much for ρ", "2"), "would fit")
+        ledger.charge(pure("0.1"), "pure, and within ρ", "2")
+        ledger.amend(Budget(Fraction(4), DELTA, "either"))
+        refuses(BudgetError, lambda: ledger.charge(pure(2), "the pure account stays closed", "3"))
+        head = ledger.verify()
+        stream = io.StringIO()
+        assert export(ledger, stream) == head
+        lines = stream.getvalue().splitlines()
+        assert check_export(lines).spent == ledger.spent()
+    with kind.create(folder / "caps", budget, {"ann": 1, "*": "0.5"}) as ledger:
+        ledger.charge(pure(1), "all that ann may in ε, and more than she may in ρ", "0", "ann")
+        refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "1", "ann"), "'ann' may spend ε = 1")
+        ledger.charge(pure("0.5"), "all that others may", "1", "bob")
+        refuses(BudgetError, lambda: ledger.charge(PureDP(QUANTUM), "more", "2", "carl"), "together")
+        assert ledger.standing("carl").counted == ZCDP(Fraction(1, 8), pure=Fraction(1, 2))
+        assert ledger.standing("ann").left("pure") is None
+        ledger.verify()
+    (folder / "other").mkdir()
+    with kind.create(folder / "other", Budget(Fraction(3), DELTA), None) as ledger:
+        refuses(ParameterError, lambda: ledger.amend(budget), "keeps its accounting")
+
+
 def check_idempotent(kind: LedgerKind, folder: Path) -> None:
     with kind.create(folder, Budget.of(1), None) as ledger:
         first = ledger.charge(pure("0.25"), "a count", "key", "ann")
@@ -546,6 +595,7 @@ def _in_processes(count: int, call: Callable[[int], Result]) -> list[Result]:
 CHECKS: tuple[Callable[[LedgerKind, Path], None], ...] = (
     check_exact,
     check_exact_rho,
+    check_either,
     check_idempotent,
     check_refusals,
     check_caps,

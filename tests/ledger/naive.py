@@ -23,6 +23,7 @@ class NaiveLedger:
     durable = True
     identity = "naive"
     secret = bytes(32)
+    accounts = ("pure",)
 
     def __init__(self, folder: Path, budget: Budget) -> None:
         self._file = folder / "naive.json"
@@ -45,6 +46,9 @@ class NaiveLedger:
         state["charges"].append((key, float(loss.epsilon)))
         self._save(state)
         return Charge(len(state["charges"]) + 1, key, loss, purpose, analyst, self.identity)
+
+    def paid(self, key: str) -> bool:
+        return any(known == key for known, _ in self._load()["charges"])
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         state = self._load()

@@ -86,6 +86,7 @@ def plan(
     split: options.Split = None,
     bounds: options.Bounds = None,
     mechanism: options.Mechanism = "auto",
+    account: options.Account = "auto",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     as_json: options.Json = False,
@@ -94,7 +95,9 @@ def plan(
     from confide.cli import sql as asking  # noqa: PLC0415  loaded when used
 
     asking.plan(
-        asking.SqlCommand(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
+        asking.SqlCommand(
+            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, analyst, ledger
+        ),
         as_json,
     )
 
@@ -110,6 +113,7 @@ def sql(
     split: options.Split = None,
     bounds: options.Bounds = None,
     mechanism: options.Mechanism = "auto",
+    account: options.Account = "auto",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     plot: Annotated[
@@ -121,7 +125,9 @@ def sql(
     from confide.cli import sql as asking  # noqa: PLC0415  loaded when used
 
     asking.sql(
-        asking.SqlCommand(policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, analyst, ledger),
+        asking.SqlCommand(
+            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, analyst, ledger
+        ),
         plot,
         as_json,
     )

@@ -29,6 +29,8 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
     if as_json:
         numbers: dict[str, Any] = {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta}
         numbers |= {"analyst": analyst, "cap": state.cap, "answers_left": found.answers_left}
+        if state.accounts:
+            numbers |= {"accounts": dict(state.accounts), "answers_by_account": dict(found.answers_by_account)}
         show_json({**numbers, "ledger": str(found.path)})
         return
     limit = state.total if state.cap is None else state.cap
@@ -39,11 +41,21 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
         rows.append(("cap", f"{who} may spend ε = {state.cap:.6g} of it"))
     rows.append(("spent", f"ε = {state.spent:.6g}" + (f" by {who}" if state.cap is not None else "")))
     rows.append(("left", f"one more call may cost up to ε = {state.left:.6g}"))
-    if found.answers_left is not None:
+    for account, left in state.accounts.items():
+        fitting = found.answers_by_account.get(account)
+        room = "" if fitting is None else f"; about {fitting:,} calls at ε = {epsilon}"
+        rows.append((account, f"up to ε = {left:.6g} in one call{room}"))
+    if found.answers_left is not None and not state.accounts:
         rows.append(("room for", f"about {found.answers_left:,} calls at ε = {epsilon}"))
     display(spent_bar(state.spent, limit))
     display(facts(rows))
-    if state.delta:
+    if state.accounts:
+        say(
+            "either account may hold the next call: pure calls add up ε, until one is not pure or ε is spent; all add "
+            "up ρ, to which a pure call at ε adds ε²/2",
+            style="dim",
+        )
+    elif state.delta:
         say(
             "ε does not add up here: ρ does, so many small calls together cost less than the sum of their ε",
             style="dim",

@@ -42,6 +42,10 @@ Mechanism = Annotated[
         "--mechanism", metavar="NAME", help="How a statistic is measured, for all columns or by column: med=pair."
     ),
 ]
+Account = Annotated[
+    str,
+    typer.Option("--account", metavar="NAME", help="Where either may hold: pure, concentrated, or auto, the narrower."),
+]
 Analyst = Annotated[
     str, typer.Option("--analyst", "-a", metavar="NAME", help="Who asks: caps and stored answers are theirs.")
 ]

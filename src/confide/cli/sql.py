@@ -34,6 +34,7 @@ class SqlCommand:
     split: str | None
     bounds: str | None
     mechanism: str
+    account: str
     analyst: str
     ledger: str | None
 
@@ -45,6 +46,7 @@ class SqlCommand:
             "split": read_split(self.split),
             "bounds": read_bounds(self.bounds),
             "mechanism": read_mechanism(self.mechanism),
+            "account": self.account,
         }
 
     def planned(self, session: Session, arguments: dict[str, Any]) -> Plan:
@@ -114,7 +116,8 @@ def opened(policy: str, ledger: str | None, analyst: str) -> Iterator[Session]:
 
 
 def budget_facts(state: BudgetState) -> dict[str, Any]:
-    return {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta, "cap": state.cap}
+    numbers = {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta, "cap": state.cap}
+    return numbers | ({"accounts": dict(state.accounts)} if state.accounts else {})
 
 
 def chart_place(plot: str) -> Path:

@@ -64,6 +64,7 @@ class KeptLedger(ABC):
     def __init__(self, opened: Opened, transactions: Transactions) -> None:
         self.identity = opened.identity
         self.secret = opened.secret
+        self.accounts = opened.terms.budget.accounts
         self._terms = (opened.position.terms, opened.terms)
         self._transactions = transactions
         # What was last seen not to be there, so that it is not looked for twice. Hints: a write looks again.
@@ -100,6 +101,14 @@ class KeptLedger(ABC):
             paid = None if self._unpaid == key else self._transactions.read(look)
             self._unpaid = None
             return paid or self._transactions.write(work)
+
+    def paid(self, key: str) -> bool:
+        require_text(key, "the key of a charge", LONGEST_KEY)
+
+        def look(connection: Connection, position: Position, mark: Mark) -> bool:
+            return storage.find(connection, key) is not None
+
+        return self._transactions.read(look)
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         booking.require_answer(answer)
@@ -156,7 +165,7 @@ class KeptLedger(ABC):
             if analyst is None:
                 return of_quanta(position.total)
             own = storage.accounts(connection, [analyst]).get(analyst)
-            return of_quanta(own or (0,) * len(position.total))
+            return of_quanta(own or self._terms_at(connection, position).nothing)
 
         return self._transactions.read(work)
 

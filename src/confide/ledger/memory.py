@@ -37,6 +37,7 @@ class MemoryLedger:
         self._process = os.getpid()
         self.identity = os.urandom(16).hex()
         self.secret = os.urandom(32)
+        self.accounts = budget.accounts
         self._append(booking.genesis(self.identity, self.secret, self._terms))
         abandon_in_children(self)
 
@@ -51,6 +52,12 @@ class MemoryLedger:
             self._own[analyst] = own
             self._charged[key] = body["sequence"]
             return booking.receipt(body, self.identity)
+
+    def paid(self, key: str) -> bool:
+        require_text(key, "the key of a charge", LONGEST_KEY)
+        with self._mutex:
+            self._require_open()
+            return key in self._charged
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         booking.require_answer(answer)

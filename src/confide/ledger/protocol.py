@@ -26,11 +26,18 @@ class Ledger(Protocol):
     def secret(self) -> bytes:
         """32 random bytes made at creation, under which keys are made and contributions bounded. Never exported."""
 
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Under which accounts of its budget a call may be charged. A ledger keeps them."""
+
     def charge(self, loss: PrivacyLoss, purpose: str, key: str, analyst: str = "", request: str = "") -> Charge:
         """Pay `loss`, durably, before anything is read; the same key again pays nothing more.
 
         `purpose` says for people what it is for, and `request` for programs: its identity, which makes the key.
         """
+
+    def paid(self, key: str) -> bool:
+        """Whether a key was charged, be it answered or not."""
 
     def store(self, charge: Charge, answer: bytes) -> bytes:
         """Keep the answer of a charge and return the one that is kept: the first, whoever stored it."""

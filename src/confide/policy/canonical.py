@@ -20,7 +20,8 @@ def canonical_text(policy: "Policy") -> str:
     elif policy.source is not None:
         lines.append(f"source: {quote(policy.source)}")
     delta = f", delta: {show(policy.budget.delta)}" if policy.budget.delta else ""
-    lines.append(f"budget: {{epsilon: {show(policy.budget.epsilon)}{delta}}}")
+    accounting = f", accounting: {policy.budget.accounting}" if policy.budget.accounting else ""
+    lines.append(f"budget: {{epsilon: {show(policy.budget.epsilon)}{delta}{accounting}}}")
     if policy.analysts:
         caps = (f"{quote(name)}: {show(cap)}" for name, cap in sorted(policy.analysts.items()))
         lines.append(f"analysts: {{{', '.join(caps)}}}")

@@ -102,7 +102,10 @@ def _held(policy: Policy) -> str:
     cap = policy.budget.cap
     if not isinstance(cap, ZCDP):
         return "a pure budget: every ε that is spent is added up"
-    return (
+    either = "held in either of two accounts: the sum of ε as long as every answer is pure, or else " * (
+        cap.pure is not None
+    )
+    return either + (
         f"held as ρ = {show_short(cap.rho)} of zero-concentrated privacy, added up over all answers; δ pays"
         f" for the conversion to ε and, up to {show_short(cap.delta)}, for thresholds on group keys that are not listed"
     )

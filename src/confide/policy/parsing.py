@@ -17,7 +17,7 @@ from confide.policy.spelling import Path, nearest
 from confide.policy.structure import ROW_HAS_NO_BOUNDS, meant_unit, structure_faults
 from confide.policy.table import Contribution, KeyUnit, RowUnit, Table, Unit
 from confide.privacy.amount import LARGEST, SMALLEST
-from confide.privacy.budget import Budget
+from confide.privacy.budget import CONCENTRATED, EITHER, PURE, Budget
 
 FORMAT = 1
 KEYS = ("confide", "source", "budget", "analysts", "unit", "tables", "ledger", "version", "summary_rows")
@@ -94,8 +94,8 @@ def _read_budget(node: Node, findings: Findings) -> Budget | None:
     if not isinstance(node, Block):
         findings.add(("budget",), f"expected a mapping, found {say(node)}", "write budget: {epsilon: 1, delta: 1e-9}")
         return None
-    entries = findings.known_keys(node, ("budget",), ("epsilon", "delta"))
-    epsilon, delta = None, Fraction(0)
+    entries = findings.known_keys(node, ("budget",), ("epsilon", "delta", "accounting"))
+    epsilon, delta, accounting = None, Fraction(0), ""
     if "epsilon" not in entries:
         findings.add(("budget",), "epsilon is missing", "write for example budget: {epsilon: 1}")
     else:
@@ -111,10 +111,17 @@ def _read_budget(node: Node, findings: Findings) -> Budget | None:
             findings.add(("budget", "delta"), f"delta is {say(entries['delta'])}", advice)
             return None
         delta = read
+    if "accounting" in entries:
+        said = entries["accounting"]
+        if not isinstance(said, Leaf) or said.value not in (PURE, CONCENTRATED, EITHER):
+            advice = "write pure, concentrated or either; a budget with a delta is concentrated unless it says either"
+            findings.add(("budget", "accounting"), f"the accounting {say(said)} is not known", advice)
+            return None
+        accounting = str(said.value)
     if epsilon is None:
         return None
     try:
-        return Budget(epsilon, delta)
+        return Budget(epsilon, delta, accounting)
     except ParameterError as error:
         findings.add(("budget",), str(error))
         return None

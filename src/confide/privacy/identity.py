@@ -50,6 +50,11 @@ def written(kind: str, *parts: object, spelling: Spelling | None = None) -> str:
     return json.dumps(form, ensure_ascii=True, separators=(",", ":"))
 
 
+def under_account(text: str, account: str) -> str:
+    """The text of a request that is made under a named account of the budget: its last part says so."""
+    return f"{text[:-1]},{json.dumps(['account', account], separators=(',', ':'))}]"
+
+
 def digest_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 

@@ -20,13 +20,16 @@ class ZCDP:
 
     Or of the same law as something ρ-zCDP on all outputs but some of probability δ: totals of both mean the same
     (`mechanism.smooth.gaussian` has the proof).
+
+    `pure` is the ε of what is ε-DP as well, where that is added up beside ρ; None where it is not, or is not known.
     """
 
     rho: Fraction
     delta: Fraction = Fraction(0)
+    pure: Fraction | None = None
 
     def __post_init__(self) -> None:
-        _require_exact(rho=self.rho, delta=self.delta)
+        _require_exact(rho=self.rho, delta=self.delta, pure=Fraction(0) if self.pure is None else self.pure)
 
 
 @dataclass(frozen=True, slots=True)

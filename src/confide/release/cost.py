@@ -1,12 +1,13 @@
 """What a call costs, in the words of the budget."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from confide.ledger.record.standing import Standing
 from confide.privacy.amount import show
-from confide.privacy.budget import Budget, remaining
+from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 
 NEXT_TO_NOTHING = Fraction(1, 10**40)
@@ -55,10 +56,15 @@ class BudgetState:
     """The cap that the analyst is under, if there is one; `spent` and `left` are then what counts against it."""
     shared: bool = False
     """Whether that is the cap of all who have none of their own, together."""
+    accounts: Mapping[str, float] = field(default_factory=dict)
+    """Where either account may hold: what one more call may cost at most under each."""
 
     def __str__(self) -> str:
         text = f"ε {self.spent:.6g} spent of {self.total:.6g}, {self.left:.6g} left"
-        if self.delta:
+        if self.accounts:
+            each = [f"{left:.6g} in a {account} call" for account, left in self.accounts.items()]
+            text = f"ε {self.spent:.6g} spent of {self.total:.6g}, left: {', or '.join(each)} (δ = {self.delta:g})"
+        elif self.delta:
             text += f" (δ = {self.delta:g}; small questions add up to less than their sum)"
         if self.cap is not None:
             text += f"; that is of {self.capped}, who may spend {self.cap:.6g}"
@@ -81,14 +87,31 @@ class BudgetState:
 
 def budget_state(standing: Standing) -> BudgetState:
     """What is spent and what is left, as ε; for an analyst under a cap, that cap's."""
+    budget, own = standing.budget, standing.own_cap
+    each = {account: float(standing.left(account) or 0) for account in budget.accounts}
+    spent = float(budget.as_epsilon(standing.spent if own is None else standing.counted))
+    return BudgetState(
+        float(budget.epsilon),
+        spent,
+        max(each.values()),
+        float(budget.delta),
+        standing.analyst,
+        None if own is None else float(own),
+        standing.shared,
+        each if len(each) > 1 else {},
+    )
+
+
+def rooms(standing: Standing, epsilon: Fraction) -> dict[str, int]:
+    """How many more calls at ε there is room for under each account, where there are two."""
     budget = standing.budget
-    left = budget.largest_call(remaining(standing.spent, standing.cap))
-    total, delta = float(budget.epsilon), float(budget.delta)
-    own = standing.own_cap
-    if own is None:
-        spent = float(budget.as_epsilon(standing.spent))
-        return BudgetState(total, spent, float(left or 0), delta, standing.analyst)
-    own_left = budget.largest_call(remaining(standing.counted, budget.cap_of(own))) if own else None
-    least = min(float(left or 0), float(own_left or 0))
-    counted = float(budget.as_epsilon(standing.counted))
-    return BudgetState(total, counted, least, delta, standing.analyst, float(own), standing.shared)
+    if len(budget.accounts) == 1:
+        return {}
+    return {account: standing.room(budget.under(account).cost(epsilon)) for account in budget.accounts}
+
+
+def rooms_text(fitting: Mapping[str, int]) -> str:
+    """The same in words."""
+    (first, number), *others = fitting.items()
+    said = [f"room for {number:,} more like this in the {first} account"]
+    return ", or ".join(said + [f"{number:,} in the {account} account" for account, number in others])

@@ -3,21 +3,30 @@
 Everything that is paid for goes through `ask`: charge before read, then one outcome, which is kept before it is given.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from confide.engine import Engine
-from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
+from confide.errors import (
+    LedgerBusy,
+    LedgerDamaged,
+    LedgerError,
+    LedgerFull,
+    ParameterError,
+    QueryError,
+)
 from confide.ledger import Ledger
 from confide.ledger.record.standing import Standing
 from confide.mechanism import Randomness
 from confide.policy import Policy
+from confide.privacy.budget import PURE, Budget
 from confide.privacy.charge import Charge
-from confide.privacy.identity import kept_form
+from confide.privacy.identity import kept_form, under_account
 from confide.privacy.naming import sealed_name
-from confide.release.guard import guarded, told
-from confide.release.request import Asked, Request
+from confide.release.account import AUTO, Offer, accounts_for, preferred
+from confide.release.guard import guarded, quiet, told
+from confide.release.request import Asked, Priced, Request
 
 Result = TypeVar("Result")
 
@@ -59,19 +68,32 @@ class Holdings:
         """How the books stand for the analyst: read once, and handed to whoever asks."""
         return self.ledger.standing(self.analyst)
 
-    def ask(self, request: Request[Result]) -> Asked[Result]:
+    def accounts(self, account: object = AUTO) -> tuple[str, ...]:
+        """The accounts under which a call may be made."""
+        return accounts_for(self.ledger.accounts, account)
+
+    def identified(self, identity: str, account: str) -> str:
+        """The identity of a request under an account. It buys another noise there, so it is another request; where a
+        ledger has one account only there is nothing to tell apart."""
+        return under_account(identity, account) if account == PURE and len(self.ledger.accounts) > 1 else identity
+
+    def ask(self, request: Request[Result], account: object = AUTO) -> Asked[Result]:
         """What is kept for a request; else it is priced, charged, measured and kept. Never refunded.
 
         `price` looks at public facts alone, and refuses what it must. From the charge on there is one outcome: what
         was measured, or the constant `EngineError`. It is kept before anybody hears of it, and the same call gives it
-        again; of several callers with one request all get the outcome that was kept first.
+        again; of several callers with one request all get the outcome that was kept first. Under `auto` what is kept or
+        paid for under any account is given; else the account is chosen that gives the narrower answer.
         """
-        identity = request.identity()
+        asked, accounts = request.identity(), self.accounts(account)
+        identities = {name: self.identified(asked, name) for name in accounts}
+        for own in identities.values():
+            kept = self.ledger.answer(self.key(own))
+            if kept is not None:
+                return Asked(told(kept, request.decode), stored=True)
+        chosen, priced = self._priced(request, identities)
+        identity = identities[chosen]
         key = self.key(identity)
-        kept = self.ledger.answer(key)
-        if kept is not None:
-            return Asked(told(kept, request.decode), stored=True)
-        priced = request.price(self.standing().budget)
         self.engine.ready()
         charge = self.ledger.charge(priced.loss, request.purpose, key, self.analyst, kept_form(identity))
         outcome, result = guarded(lambda: priced.measure(self, charge), request.decode)
@@ -79,6 +101,29 @@ class Holdings:
         if result is not None and kept == outcome:
             return Asked(result, stored=False)
         return Asked(told(kept, request.decode), stored=kept != outcome)
+
+    def _priced(self, request: Request[Result], identities: Mapping[str, str]) -> tuple[str, Priced]:
+        """The account of a call, and what it costs there. The books are read first: what another caller pays for
+        meanwhile, and only that, is then seen to be paid."""
+        standing = self.standing()
+        paid = [name for name, own in identities.items() if len(identities) > 1 and self.ledger.paid(self.key(own))]
+        names = paid[:1] or list(identities)
+        if len(names) > 1:
+            names = [self.preferred(standing, request.price, names)]
+        return names[0], request.price(standing.budget.under(names[0]))
+
+    def preferred(self, standing: Standing, price: Callable[[Budget], Offer], accounts: Sequence[str]) -> str:
+        """The account under which a call gets the narrower answer, of those that hold it."""
+        offers, refusals = {}, []
+        for name in accounts:
+            try:
+                with quiet():  # what is said of an account that is not taken is said for nothing
+                    offers[name] = price(standing.budget.under(name))
+            except (ParameterError, QueryError) as refusal:
+                refusals.append(refusal)  # a pure call has no δ to find undeclared keys with, or is too small
+        if not offers:
+            raise refusals[-1]
+        return preferred(standing, offers)
 
     def _keep(self, charge: Charge, outcome: bytes) -> bytes:
         """Keep an outcome. Where that fails nothing is given, and the words say that the charge stands."""

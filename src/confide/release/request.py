@@ -8,6 +8,7 @@
 `Holdings.ask` takes these steps in this order, for every product alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -28,6 +29,10 @@ class Priced(Protocol):
     @property
     def loss(self) -> PrivacyLoss:
         """What is charged, before anything is read."""
+
+    @property
+    def widths(self) -> Sequence[float]:
+        """How wide each number that is measured would be, to compare the accounts of a budget by."""
 
     def measure(self, holdings: "Holdings", charge: Charge) -> bytes:
         """Reads against the charge and adds noise. What it gives is kept before anybody sees it."""

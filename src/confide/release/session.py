@@ -78,12 +78,14 @@ class Session:
         bounds: Mapping[str, Sequence[object]] | None = None,
         mechanism: Mapping[str, str] | str = "auto",
         dialect: str = DIALECT,
+        account: str = "auto",
     ) -> Plan:
         """Cost, mechanism and expected half-width of a question. Free: nothing private is read.
 
         Give `epsilon`, or `within` (50, "5%", or {column: width}) for the smallest ε that gives it. `rows` says how
         large the table is thought to be, where a width depends on that. `mechanism` names one for all columns, or by
-        column; `auto` takes the narrowest forecast.
+        column; `auto` takes the narrowest forecast. `account` is for a ledger whose accounting is either: "pure",
+        "concentrated", or "auto" for the one that gives the narrower answer, of those that hold the call.
         """
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
@@ -91,9 +93,9 @@ class Session:
         sql, dialect = plain_text(sql), plain_text(dialect)
         question = self._questions.read(self._holdings, sql, limits, dialect, options)
         if isinstance(question, Conjunction):
-            return plan_join(self._holdings, question, epsilon, within, confidence, options, shares, limits)
+            return plan_join(self._holdings, question, epsilon, within, confidence, options, shares, limits, account)
         level = confidence_level(confidence)
-        return plan_question(self._holdings, question, epsilon, within, level, shares, rows)
+        return plan_question(self._holdings, question, epsilon, within, level, shares, rows, account)
 
     @property
     def budget(self) -> BudgetState:
@@ -112,8 +114,12 @@ class Session:
         bounds: Mapping[str, Sequence[object]] | None = None,
         mechanism: Mapping[str, str] | str = "auto",
         dialect: str = DIALECT,
+        account: str = "auto",
     ) -> Answer:
-        """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same."""
+        """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same.
+
+        `account` is for a ledger whose accounting is either: "pure", "concentrated", or "auto" for the narrower answer.
+        """
         # Read once, into types of Python's own: what is charged and what is measured come of the same numbers.
         limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
         sql, dialect = plain_text(sql), plain_text(dialect)
@@ -124,7 +130,7 @@ class Session:
         else:
             level = confidence_level(confidence)
             request = sql_request(self.policy, question, sql, dialect, exact_epsilon(epsilon), level, shares)
-        asked = self._holdings.ask(request)
+        asked = self._holdings.ask(request, account)
         return asked.result.marked(asked.stored)
 
     def view(
@@ -142,12 +148,19 @@ class Session:
         )
 
     def graph(
-        self, table: str, source: str, target: str, *, directed: bool = False, unit: str | None = None
+        self,
+        table: str,
+        source: str,
+        target: str,
+        *,
+        directed: bool = False,
+        unit: str | None = None,
+        account: str = "auto",
     ) -> "Graph":
         """The rows of a table as edges from `source` to `target`, to count patterns of. `unit`: "edge" or "node"."""
         from confide.release.graph.graph import open_graph  # noqa: PLC0415  loaded when used
 
-        return open_graph(self._holdings, table, source, target, directed, unit)
+        return open_graph(self._holdings, table, source, target, directed, unit, account)
 
     def plan_microdata(
         self,
@@ -159,12 +172,18 @@ class Session:
         shares: Mapping[Any, object] | None = None,
         table: str | None = None,
         rows: int | None = None,
+        account: str = "auto",
     ) -> "MicrodataPlan":
         """Cost and expected half-widths of microdata, and whether ε is enough to see anything. Free."""
         from confide.release.microdata import microdata  # noqa: PLC0415  heavy, and loaded when used
 
         options = microdata.MicrodataOptions(
-            marginals, priority=priority, shares=shares, table=table, confidence=confidence_level(confidence)
+            marginals,
+            priority=priority,
+            shares=shares,
+            table=table,
+            confidence=confidence_level(confidence),
+            account=account,
         )
         return microdata.plan_microdata(self._holdings, options, exact_epsilon(epsilon), rows)
 
@@ -181,6 +200,7 @@ class Session:
         totals: object = None,
         table: str | None = None,
         progress: "Progress | None" = None,
+        account: str = "auto",
     ) -> "Microdata":
         """Noisy counts of marginals and a table fitted to them; `epsilon` is the cost of all of it.
 
@@ -191,7 +211,7 @@ class Session:
         from confide.release.microdata import microdata  # noqa: PLC0415  heavy, and loaded when used
 
         level = confidence_level(confidence)
-        options = microdata.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level)
+        options = microdata.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level, account)
         return microdata.make_microdata(self._holdings, options, exact_epsilon(epsilon), progress)
 
     def plan_synthesize(
@@ -208,11 +228,14 @@ class Session:
         rounds: int | None = None,
         picks: int | None = None,
         rows: int | None = None,
+        account: str = "auto",
     ) -> "SynthesisPlan":
         """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
         from confide.release.synthetic.request import SynthesisOptions, plan  # noqa: PLC0415  loaded when used
 
-        options = SynthesisOptions(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
+        options = SynthesisOptions(
+            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account
+        )
         return plan(self._holdings, options, confidence)
 
     def synthesize(
@@ -229,6 +252,7 @@ class Session:
         picks: int | None = None,
         rows: int | None = None,
         progress: "Tell | None" = None,
+        account: str = "auto",
     ) -> "Synthetic":
         """Synthetic data that answers a workload; `epsilon` is the cost of the whole call.
 
@@ -238,7 +262,9 @@ class Session:
         """
         from confide.release.synthetic.request import SynthesisOptions, synthesize  # noqa: PLC0415  loaded when used
 
-        options = SynthesisOptions(workload, epsilon, table, columns, bins, method, select, rounds, picks, rows)
+        options = SynthesisOptions(
+            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account
+        )
         return synthesize(self._holdings, options, progress)
 
     def history(self, table: str | None = None, pad: int = 64, *, columns: Sequence[str] | None = None) -> "Workload":
@@ -271,6 +297,7 @@ class Session:
         error: float = 0.05,
         bounds: Mapping[str, Sequence[object]] | None = None,
         dialect: str = DIALECT,
+        account: str = "auto",
     ) -> "TrustPlan | tuple[TrustPlan, ...]":
         """How often a verdict would be wrong, by the unknown gap between the answers. Free: nothing private is read.
 
@@ -281,7 +308,7 @@ class Session:
 
         holdings = self._holdings
         request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._reader(dialect, bounds))
-        return plan_trust(holdings.standing(), request, epsilon, gap, error)
+        return plan_trust(holdings.standing(), request, epsilon, gap, error, account)
 
     def trust(
         self,
@@ -294,6 +321,7 @@ class Session:
         *,
         bounds: Mapping[str, Sequence[object]] | None = None,
         dialect: str = DIALECT,
+        account: str = "auto",
     ) -> "Verdict | Verdicts":
         """May the synthetic answer of a query be used? One private bit; `epsilon` is the cost of the whole call.
 
@@ -305,7 +333,7 @@ class Session:
 
         holdings = self._holdings
         request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._reader(dialect, bounds))
-        return trust(holdings, request, epsilon)
+        return trust(holdings, request, epsilon, account)
 
     def _reader(
         self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None

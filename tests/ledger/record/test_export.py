@@ -14,7 +14,7 @@ from confide.ledger.record import entry as booking
 from confide.ledger.record.chain import encode, link
 from confide.ledger.record.terms import Terms
 from confide.privacy.budget import Budget
-from confide.privacy.loss import PureDP
+from confide.privacy.loss import ZCDP, PureDP
 
 
 def exported(ledger: Ledger) -> list[str]:
@@ -115,6 +115,41 @@ def test_a_forger_who_mends_the_hashes(
         return
     with pytest.raises(LedgerDamaged, match=reason):
         check_export(lines)
+
+
+EITHER_FORGERIES = [
+    (2, {"amount": ["1", "0", ONE]}, "not a charge"),  # ρ that is not ε²/2
+    (2, {"amount": [ONE, "1", ONE]}, "not a charge"),
+    (2, {"amount": ["1", "0"]}, "not the sum"),
+    (3, {"total": ["1", "0", "1"]}, "not the sum"),
+    (1, {"amount": ["1"]}, "not a charge"),
+    (0, {"accounting": "concentrated"}, "another currency"),
+    (0, {"cap": ["1", "1", "1"]}, "more than its budget held"),
+]
+
+
+@pytest.mark.parametrize(("number", "changes", "reason"), EITHER_FORGERIES, ids=lambda value: str(value)[:40])
+def test_a_forger_of_two_accounts(number: int, changes: dict[str, object], reason: str) -> None:
+    with MemoryLedger(Budget.of(3, "1e-6", "either")) as ledger:
+        for key in ("0", "1"):
+            ledger.charge(PureDP(Fraction(1, 10)), "a count", key)
+        ledger.charge(ZCDP(Fraction(1, 1000)), "a count", "2")
+        assert check_export(exported(ledger)).spent == ZCDP(Fraction(11, 1000))
+        with pytest.raises(LedgerDamaged, match=reason):
+            check_export(forge(ledger, number, **changes))
+
+
+def test_neither_account_may_be_passed() -> None:
+    """Two ledgers that are kept by a program without the rule: one goes on in ε, one takes up ε again."""
+    for losses in ((PureDP(Fraction(2)), PureDP(Fraction(2))), (ZCDP(Fraction(1, 100)), PureDP(Fraction(2)))):
+        with pytest.MonkeyPatch.context() as unruly:
+            unruly.setattr(booking, "holds", lambda cap, total: True)
+            with MemoryLedger(Budget.of(3, "1e-6", "either")) as ledger:
+                for key, loss in enumerate(losses):
+                    ledger.charge(loss, "a count", str(key))
+                lines = exported(ledger)
+        with pytest.raises(LedgerDamaged, match="entry 3 of the ledger charges more"):
+            check_export(lines)
 
 
 def test_a_ledger_of_the_first_format_is_kept_up_and_not_exported(

@@ -12,16 +12,19 @@ from typing import Self
 
 from confide.errors import BudgetError, LedgerDamaged, ParameterError
 from confide.ledger.record.chain import Body
-from confide.ledger.record.terms import Quanta, Terms, loss_text, read_quanta, require_text, write_quanta
+from confide.ledger.record.terms import Quanta, Terms, holds, loss_text, plus, read_quanta, require_text, write_quanta
 from confide.privacy.amount import QUANTA, from_quanta, show
-from confide.privacy.budget import in_currency, of_quanta, quanta_of
+from confide.privacy.budget import EITHER, in_currency, of_quanta, quanta_of
 from confide.privacy.charge import Charge
 from confide.privacy.limits import LONGEST_ANSWER, LONGEST_KEY, LONGEST_LEDGER_NAME, LONGEST_PURPOSE, LONGEST_REQUEST
 from confide.privacy.loss import PrivacyLoss
 
 FORMAT = "confide ledger 2"
+TWO_ACCOUNTS = "confide ledger 3"
+"""The same, for terms under which either account may hold."""
 EARLIER = "confide ledger 1"
 """Its "*" was a cap for each analyst without one, and its keys were plain hashes. It is kept up, and not exported."""
+FORMATS = (FORMAT, TWO_ACCOUNTS, EARLIER)
 
 _WRAP = 2**256
 
@@ -72,7 +75,7 @@ def genesis(identity: str, secret: bytes, terms: Terms) -> Body:
     return {
         "sequence": 1,
         "kind": "genesis",
-        "format": FORMAT,
+        "format": TWO_ACCOUNTS if terms.budget.rule == EITHER else FORMAT,
         "ledger": identity,
         "secret": hashlib.sha256(secret).hexdigest(),
         "currency": terms.currency,
@@ -91,11 +94,11 @@ def charge(position: Position, terms: Terms, payment: Payment, accounts: Account
     `accounts` are those that `Terms.looked_at` names.
     """
     account = accounts.get(payment.analyst)
-    total = _plus(position.total, payment.amount)
-    own = payment.amount if account is None else _plus(account, payment.amount)
+    total = plus(position.total, payment.amount)
+    own = payment.amount if account is None else plus(account, payment.amount)
     limit = terms.limit(payment.analyst)
     counted = against_cap(position.total, terms, payment.analyst, accounts) if limit is not None else terms.nothing
-    if not _within(total, terms.cap) or (limit is not None and not _within(_plus(counted, payment.amount), limit[0])):
+    if not holds(terms.cap, total) or (limit is not None and not holds(limit[0], plus(counted, payment.amount))):
         raise BudgetError(refusal(position.total, terms, payment, counted))
     body = _next(position, "charge") | {
         "key": payment.key,
@@ -112,7 +115,8 @@ def charge(position: Position, terms: Terms, payment: Payment, accounts: Account
 
 def against_cap(total: Quanta, terms: Terms, analyst: str, accounts: Accounts) -> Quanta:
     """What counts against the cap of an analyst: their own account, or, if they have no cap of their own, those of all
-    such together. A name is easily made up, so a cap for each of them would be none."""
+    such together. A name is easily made up, so a cap for each of them would be none. Their ε is known only as long as
+    nobody at all has made a call that is not pure."""
     if not terms.shares(analyst):
         return accounts.get(analyst, terms.nothing)
     for name in terms.named:
@@ -184,13 +188,13 @@ def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
     limit = terms.limit(payment.analyst)
     parts = [f"this would cost {_as_epsilon(terms, payment.amount)}"]
     left = _minus(terms.cap, total)
-    if not _within(payment.amount, left):
+    if not holds(left, payment.amount):
         parts.append(
             f"of the budget of {budget}, {_as_epsilon(terms, total)} is spent and {_as_epsilon(terms, left)} is left"
         )
     if limit is not None:
         left_own = _minus(limit[0], own)
-        if not _within(payment.amount, left_own):
+        if not holds(left_own, payment.amount):
             who = f"analyst {payment.analyst!r}"
             if terms.shares(payment.analyst):
                 who = "everybody without a cap of their own, together,"
@@ -199,10 +203,12 @@ def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
                 f"and {_as_epsilon(terms, left_own)} is left"
             )
         left = tuple(map(min, left, left_own))
-    largest = budget.largest_call(of_quanta(left))
-    if len(left) == 2 and payment.amount[1] > left[1]:
+    largest = {account: budget.largest_under(account, of_quanta(left)) for account in budget.accounts}
+    if len(left) > 1 and payment.amount[1] > left[1]:
         parts.append(f"its δ of {show(from_quanta(payment.amount[1]))} is more than is left of δ")
-    fitting = f"a question at ε ≤ {show(largest)} would fit" if largest else "no question fits any more"
+    called = "question" if len(largest) == 1 else "{} call"
+    room = [f"a {called.format(account)} at ε ≤ {show(most)}" for account, most in largest.items() if most]
+    fitting = f"{', or '.join(room)} would fit" if room else "no question fits any more"
     return "; ".join(parts) + f". Nothing was charged; {fitting}."
 
 
@@ -224,16 +230,8 @@ def _next(position: Position, kind: str) -> Body:
     }
 
 
-def _plus(one: Quanta, other: Quanta) -> Quanta:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
-
-
 def _minus(cap: Quanta, total: Quanta) -> Quanta:
-    return tuple(max(0, most - spent) for most, spent in zip(cap, total, strict=True))
-
-
-def _within(amount: Quanta, most: Quanta) -> bool:
-    return all(one <= other for one, other in zip(amount, most, strict=True))
+    return tuple(max(0, most - spent) for most, spent in zip(cap, total, strict=False))
 
 
 def _now() -> str:

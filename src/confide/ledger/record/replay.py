@@ -5,19 +5,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import add, gt, itemgetter, sub
+from operator import itemgetter, sub
 from types import MappingProxyType
 
 from confide.errors import LedgerDamaged
 from confide.ledger.record import entry as booking
 from confide.ledger.record.chain import ORIGIN, Body, Head, Link, link
-from confide.ledger.record.terms import Quanta, Terms
+from confide.ledger.record.terms import Quanta, Terms, holds, plus
 from confide.privacy.amount import QUANTA
-from confide.privacy.budget import Budget, Currency, of_quanta
+from confide.privacy.budget import CONCENTRATED, EITHER, PURE, Budget, Currency, of_quanta
 
 _FACTS = itemgetter("sequence", "kind", "terms", "total")
 _MOST_REMEMBERED = 10_000
-_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,9 @@ class Replay:
                 return False
             after.append(before + sum(column))
         gained = list(zip([body["analyst"] for body in charges], paid, strict=True))
-        if True in map(gt, after, terms.cap) or (terms.caps and not self._capped(terms, tuple(after), Counter(gained))):
+        if not holds(terms.cap, tuple(after)):
+            return False
+        if terms.caps and not self._capped(terms, tuple(after), Counter(gained)):
             return False
         self._total = tuple(after)
         self._spent.update(gained)
@@ -160,9 +162,9 @@ class Replay:
                 shared = limit
             elif limit is not None:
                 named = _plus(named, amount, times)
-                if True in map(gt, own[analyst], limit[0]):
+                if not holds(limit[0], own[analyst]):
                     return False
-        if shared is not None and True in map(gt, map(sub, total, named), shared[0]):
+        if shared is not None and not holds(shared[0], tuple(map(sub, total, named))):
             return False
         self._named = named
         return True
@@ -170,7 +172,7 @@ class Replay:
     def _settle(self) -> None:
         """Add what was counted to the accounts of analysts."""
         for (analyst, amount), times in self._spent.items():
-            self._own[analyst] = _plus(self._own.get(analyst, (0,) * len(amount)), amount, times)
+            self._own[analyst] = _plus(self._own.get(analyst, amount), amount, times - (analyst not in self._own))
         self._spent.clear()
 
     def _amount(self, body: Body) -> Quanta:
@@ -179,7 +181,7 @@ class Replay:
         amount = self._amounts.get(written)
         if amount is None:
             amount = tuple(map(int, written))
-            if len(amount) != len(self._total) or min(amount) < 0 or not any(amount):
+            if self._terms is None or min(amount) < 0 or not any(amount) or not _is_paid_in(self._terms, amount):
                 raise LedgerDamaged(f"the amount of entry {body['sequence']} of the ledger is not a charge")
             if len(self._amounts) == _MOST_REMEMBERED:
                 self._amounts.clear()
@@ -206,26 +208,28 @@ class Replay:
 
     def _amend(self, body: Body) -> None:
         terms = Terms.read(body)
+        if len(terms.cap) != {PURE: 1, CONCENTRATED: 2, EITHER: 3}[terms.budget.rule]:
+            raise LedgerDamaged(f"entry {body['sequence']} of the ledger has a cap in another currency than its own")
         if self._terms is None:
-            if body["format"] not in (booking.FORMAT, booking.EARLIER) or body["quanta"] != str(QUANTA):
+            if body["format"] not in booking.FORMATS or body["quanta"] != str(QUANTA):
                 raise LedgerDamaged(f"the ledger is of another format ({body['format']!r})")
-            self._together = body["format"] == booking.FORMAT
+            self._together = body["format"] != booking.EARLIER
             self._total = terms.nothing
             self._identity = body["ledger"]
-        elif terms.budget.pure != self._terms.budget.pure:
+        elif terms.budget.rule != self._terms.budget.rule:
             raise LedgerDamaged(f"entry {body['sequence']} of the ledger changes its currency")
         self._terms, self._terms_at = terms, body["sequence"]
         self._named = terms.nothing
         for analyst in terms.named:
-            self._named = tuple(map(add, self._named, self._own.get(analyst, terms.nothing)))
+            self._named = plus(self._named, self._own.get(analyst, terms.nothing))
 
     def _charge(self, body: Body) -> None:
         terms, analyst, amount = self._terms, body["analyst"], self._amount(body)
         before = self._own.get(analyst)
         assert terms is not None  # no charge is the first entry
-        self._total = tuple(map(add, self._total, amount))
-        own = self._own[analyst] = tuple(map(add, before, amount)) if before else amount
-        if True in map(gt, self._total, terms.cap) or (terms.caps and self._over(terms, analyst, amount, own)):
+        self._total = plus(self._total, amount)
+        own = self._own[analyst] = plus(before, amount) if before else amount
+        if not holds(terms.cap, self._total) or (terms.caps and self._over(terms, analyst, amount, own)):
             raise LedgerDamaged(f"entry {body['sequence']} of the ledger charges more than its budget held")
         self._unanswered.add(body["sequence"])
         self.charges += 1
@@ -235,8 +239,8 @@ class Replay:
         if terms.shares(analyst) and self._together:
             own = tuple(map(sub, self._total, self._named))
         elif limit is not None:
-            self._named = tuple(map(add, self._named, amount))
-        return limit is not None and any(map(gt, own, limit[0]))
+            self._named = plus(self._named, amount)
+        return limit is not None and not holds(limit[0], own)
 
     def _answer(self, body: Body) -> None:
         if body["charge"] not in self._unanswered:
@@ -246,4 +250,12 @@ class Replay:
 
 
 def _plus(one: Quanta, other: Quanta, times: int) -> Quanta:
-    return tuple(before + amount * times for before, amount in zip(one, other, strict=True))
+    return tuple(before + amount * times for before, amount in zip(one, other, strict=False))
+
+
+def _is_paid_in(terms: Terms, amount: Quanta) -> bool:
+    """Whether an amount is one in the currency of the terms. A pure call counts its ε, and ε²/2 beside it."""
+    if len(terms.cap) < 3 or len(amount) != 3:
+        return len(amount) == min(len(terms.cap), 2)
+    rho, delta, epsilon = amount
+    return delta == 0 and rho == -(-(epsilon**2) // (2 * QUANTA))

@@ -1,11 +1,11 @@
 """How a ledger stands at one moment: everything that a call may ask of the books, read at once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from confide.ledger.record.terms import Terms
-from confide.privacy.budget import Budget, Currency, fits, in_currency, of_quanta
+from confide.privacy.budget import Budget, Currency, amounts, in_currency, of_quanta, remaining
 from confide.privacy.loss import PrivacyLoss
 
 
@@ -48,7 +48,29 @@ class Standing:
 
     def holds(self, loss: PrivacyLoss) -> bool:
         """Whether a loss fits what is left, for the analyst and for the data."""
-        cost, limit = in_currency(loss, self.cap), self.terms.limit(self.analyst)
-        if limit is not None and not fits(self.counted, cost, of_quanta(limit[0])):
-            return False
-        return fits(self.spent, cost, self.cap)
+        return self.room(loss) > 0
+
+    def room(self, loss: PrivacyLoss) -> int:
+        """How many more calls of a loss fit what is left, for the analyst and for the data."""
+        cost = in_currency(loss, self.cap)
+        return min(_times(spent, cost, cap) for spent, cap in self._limits())
+
+    def left(self, account: str) -> Fraction | None:
+        """The largest ε that one more call may have under an account; None if none fits."""
+        calls = [self.budget.largest_under(account, remaining(spent, cap)) for spent, cap in self._limits()]
+        return None if None in calls else min(call for call in calls if call is not None)
+
+    def _limits(self) -> Iterator[tuple[Currency, Currency]]:
+        """What is spent and how much may be, of the data and of the analyst."""
+        yield self.spent, self.cap
+        limit = self.terms.limit(self.analyst)
+        if limit is not None:
+            yield self.counted, of_quanta(limit[0])
+
+
+def _times(spent: Currency, cost: Currency, cap: Currency) -> int:
+    """How often a cost fits what is left: as often as the account that holds it longest says."""
+    most = zip(amounts(spent), amounts(cost), amounts(cap), strict=False)
+    times = [0 if one > all_ else int((all_ - one) // each) if each else None for one, each, all_ in most]
+    first = min([number for number in times[:2] if number is not None], default=0)
+    return max([first, *[number or 0 for number in times[2:]]])

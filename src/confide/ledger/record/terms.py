@@ -1,18 +1,20 @@
 """The terms of a ledger: its budget, and what each analyst may spend of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import add, gt
 from types import MappingProxyType
 from typing import Self
 
 from confide.errors import LedgerError, ParameterError
 from confide.ledger.record.chain import Body
 from confide.privacy.amount import parse_amount, show
-from confide.privacy.budget import Budget, amounts, of_quanta, quanta_of
+from confide.privacy.budget import EITHER, Budget, amounts, of_quanta, quanta_of
 from confide.privacy.limits import LONGEST_LEDGER_NAME
 
 Quanta = tuple[int, ...]
+"""(ε,) of a pure budget; (ρ, δ) of one with a δ; (ρ, δ, ε) where either account may hold, as long as all is pure."""
 
 ANYBODY_ELSE = "*"
 
@@ -46,13 +48,14 @@ class Terms:
     @classmethod
     def read(cls, body: Body) -> Self:
         """Terms as an entry states them. The quanta are taken as written: what was promised then holds now."""
-        budget = Budget(Fraction(body["epsilon"]), Fraction(body["delta"]))
+        budget = Budget(Fraction(body["epsilon"]), Fraction(body["delta"]), body.get("accounting", ""))
         caps = {analyst: Fraction(stated["epsilon"]) for analyst, stated in body["caps"].items()}
         cap_of = {analyst: read_quanta(stated["cap"]) for analyst, stated in body["caps"].items()}
         return cls(budget, MappingProxyType(caps), read_quanta(body["cap"]), MappingProxyType(cap_of))
 
     def body(self) -> Body:
-        return {
+        accounting = {"accounting": EITHER} if self.budget.rule == EITHER else {}
+        return accounting | {
             "epsilon": str(self.budget.epsilon),
             "delta": str(self.budget.delta),
             "cap": write_quanta(self.cap),
@@ -68,7 +71,7 @@ class Terms:
 
     @property
     def currency(self) -> str:
-        return "epsilon" if self.budget.pure else "rho,delta"
+        return "epsilon" if self.budget.pure else "rho,delta,epsilon" if self.budget.rule == EITHER else "rho,delta"
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -90,11 +93,18 @@ class Terms:
 
     def amended(self, budget: Budget | None, caps: Mapping[str, object] | None) -> Self:
         """These terms with another budget, other caps or both; the currency cannot change under a running total."""
+        if budget is not None and not budget.accounting and not budget.pure:
+            budget = replace(budget, accounting=self.budget.accounting)
         changed = self.of(budget or self.budget, self.caps if caps is None else caps)
         if changed.budget.pure != self.budget.pure:
             raise ParameterError(
                 f"a ledger keeps its currency: a budget of {self.budget} cannot become {changed.budget}, "
                 "because one of them has a δ and the other has none"
+            )
+        if changed.budget.rule != self.budget.rule:
+            raise ParameterError(
+                f"a ledger keeps its accounting: it is {self.budget.rule}, and cannot become {changed.budget.rule}, "
+                "because what was added up is not known in the other"
             )
         return changed
 
@@ -105,6 +115,11 @@ class Terms:
                 f"the budget asked for is {budget}, but the ledger {where} holds a budget of {self.budget}: "
                 "write that one in the policy, or amend the ledger (the change goes on its record)"
             )
+        if budget is not None and budget.accounting and budget.rule != self.budget.rule:
+            raise LedgerError(
+                f"the accounting asked for is {budget.rule}, but that of the ledger {where} is {self.budget.rule}: "
+                "write that one in the policy; a ledger keeps its accounting"
+            )
         if caps is not None and dict(Terms.of(self.budget, caps).caps) != dict(self.caps):
             raise LedgerError(
                 f"the caps asked for are {_shown(Terms.of(self.budget, caps).caps)}, but the ledger {where} holds "
@@ -114,9 +129,21 @@ class Terms:
 
 def loss_text(quanta: Quanta) -> str:
     """An amount in the ledger's own currency, for people."""
-    names = ("ε",) if len(quanta) == 1 else ("ρ", "δ")
-    shown = zip(names, amounts(of_quanta(quanta)), strict=True)
+    names = ("ε",) if len(quanta) == 1 else ("ρ", "δ", "pure ε")
+    shown = zip(names, amounts(of_quanta(quanta)), strict=False)
     return ", ".join(f"{name} = {show(amount)}" for name, amount in shown if amount or name != "δ")
+
+
+def plus(one: Quanta, other: Quanta) -> Quanta:
+    """The sum. It has an ε only if both have one: a call that is not pure ends the pure account for good."""
+    return tuple(map(add, one, other))
+
+
+def holds(cap: Quanta, total: Quanta) -> bool:
+    """Whether a total is within a cap: in the pure account, or in that of ρ and δ, where there are two."""
+    if len(cap) == len(total) == 3 and total[2] <= cap[2]:
+        return True
+    return not any(map(gt, total[:2], cap[:2]))
 
 
 def write_quanta(quanta: Quanta) -> list[str]:

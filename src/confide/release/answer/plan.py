@@ -1,7 +1,7 @@
 """What a question would give and cost, as an analyst sees it before anything is spent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from confide.release.answer import rendering
@@ -37,6 +37,10 @@ class Plan:
     notes: tuple[str, ...] = ()
     threshold: int | None = None
     """About how many units a key of undeclared domain needs to be shown."""
+    account: str = ""
+    """The account of the budget that the call would be made under."""
+    rooms: Mapping[str, int] = field(default_factory=dict)
+    """Where either account may hold: how many more calls at this ε there is room for under each."""
 
     @property
     def half_width(self) -> dict[str, float]:
@@ -56,6 +60,7 @@ class Plan:
             "unit": self.unit,
             "neighbours": self.neighbours,
             "affordable": self.affordable,
+            **({"account": self.account, "rooms": dict(self.rooms)} if self.rooms else {}),
             "columns": [
                 {
                     "name": c.name,

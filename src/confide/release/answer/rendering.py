@@ -7,6 +7,8 @@ from io import StringIO
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
+from confide.release.cost import rooms_text
+
 if TYPE_CHECKING:
     from confide.release.answer.answer import Answer
     from confide.release.answer.plan import Plan
@@ -154,6 +156,8 @@ def plan_lines(plan: "Plan") -> list[str]:
     )
     lines = [f"cost {plan.cost} · {shape} · confidence {plan.confidence:.4g} · protects one {_unit(plan.unit)}"]
     lines += plan.notes
+    if plan.rooms:
+        lines.append(f"made in the {plan.account} account; {rooms_text(plan.rooms)}")
     if not plan.affordable:
         lines.append(f"the budget does not hold this: {plan.budget}")
     return [printable(line) for line in lines]

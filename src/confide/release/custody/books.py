@@ -1,7 +1,7 @@
 """The ledger of a policy, for whoever keeps it: what was spent and on what, whether it is whole, and its terms."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from itertools import islice
@@ -13,8 +13,8 @@ from confide.ledger import export as write_export
 from confide.ledger.record.standing import Standing
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
-from confide.privacy.budget import Budget, of_quanta
-from confide.release.cost import BudgetState, budget_state
+from confide.privacy.budget import EITHER, Budget, of_quanta
+from confide.release.cost import BudgetState, budget_state, rooms
 from confide.release.custody.ledgers import (
     LedgerPath,
     LedgerPlace,
@@ -46,14 +46,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A term, "budget" or "caps", that a ledger and its policy do not agree on."""
+    """A term, "budget", "accounting" or "caps", that a ledger and its policy do not agree on."""
 
     term: str
     ledger: str
     policy: str
 
     def __str__(self) -> str:
-        verb = "is" if self.term == "budget" else "are"
+        verb = "are" if self.term == "caps" else "is"
         return f"the {self.term} {verb} {self.ledger} in the ledger, and {self.policy} in the policy"
 
 
@@ -67,6 +67,8 @@ class Books:
     entries: int
     differs: tuple[Difference, ...]
     answers_left: int | None = None
+    answers_by_account: Mapping[str, int] = field(default_factory=dict)
+    """The same under each account, where there are two."""
 
 
 def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: object = None) -> Books:
@@ -78,10 +80,12 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
     with open_existing(path) if exists(path) else MemoryLedger(policy.budget, policy.analysts) as book:
         standing = book.standing(analyst)
         state = budget_state(standing)
-        each = None if epsilon is None else float(parse_amount(epsilon, "epsilon"))
-        fitting = None if each is None else state.answers_left(each, standing.budget)
+        exact = None if epsilon is None else parse_amount(epsilon, "epsilon")
+        by_account = {} if exact is None else rooms(standing, exact)
+        fitting = None if exact is None else state.answers_left(float(exact), standing.budget)
         differs = _differences(standing, policy)
-        return Books(path, book.durable, state, _length(book) if book.durable else 0, differs, fitting)
+        entries = _length(book) if book.durable else 0
+        return Books(path, book.durable, state, entries, differs, max(by_account.values(), default=fitting), by_account)
 
 
 def create(policy: Policy, ledger: LedgerPath = None) -> LedgerPlace:
@@ -133,6 +137,8 @@ def _differences(book: Standing, policy: Policy) -> tuple[Difference, ...]:
     found = []
     if (book.budget.epsilon, book.budget.delta) != (policy.budget.epsilon, policy.budget.delta):
         found.append(Difference("budget", str(book.budget), str(policy.budget)))
+    if policy.budget.accounting and book.budget.rule != policy.budget.rule:
+        found.append(Difference("accounting", book.budget.rule, policy.budget.rule))
     if dict(book.caps) != dict(policy.analysts):
         found.append(Difference("caps", _caps(book.caps), _caps(policy.analysts)))
     return tuple(found)
@@ -147,7 +153,10 @@ def _line(entry: Entry, budget: Budget, outcome: str | None) -> Line:
     if entry.kind != "charge":
         caps = {name: Fraction(terms["epsilon"]) for name, terms in body["caps"].items()}
         delta = f", δ = {show(Fraction(body['delta']))}" if Fraction(body["delta"]) else ""
-        terms = f"budget ε = {show(Fraction(body['epsilon']))}{delta}" + (f"; caps {_caps(caps)}" if caps else "")
+        either = ", in either account" if body.get("accounting") == EITHER else ""
+        terms = f"budget ε = {show(Fraction(body['epsilon']))}{delta}{either}" + (
+            f"; caps {_caps(caps)}" if caps else ""
+        )
         kind = "opened" if entry.kind == "genesis" else entry.kind
         return Line(entry.sequence, body["time"], kind, what=terms)
     paid = of_quanta(tuple(int(number) for number in body["amount"]))

@@ -18,6 +18,7 @@ from confide.policy import Category, Column, Identifier, KeyUnit, Policy, Table,
 from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.loss import ZCDP
 from confide.query.spelling import nearest
+from confide.release.account import AUTO
 from confide.release.answer.answer import Answer, KeyColumn
 from confide.release.arguments import exact_epsilon, plain_text, pure_share
 from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_by_node, triangles_by_node
@@ -219,10 +220,17 @@ class Graph:
 
 
 def open_graph(
-    holdings: Holdings, table: object, source: object, target: object, directed: object, unit: object
+    holdings: Holdings,
+    table: object,
+    source: object,
+    target: object,
+    directed: object,
+    unit: object,
+    account: object = AUTO,
 ) -> Graph:
     """The graph of an edge table, or a refusal from the policy alone."""
     policy = holdings.policy
+    holdings.accounts(account)  # refuses one that there is not
     if not isinstance(directed, bool):
         raise ParameterError(f"directed={shown_value(directed)} is not True or False")
     unit = plain_text(unit)
@@ -241,7 +249,7 @@ def open_graph(
                 f"the policy protects {policy.unit}, with all rows that refer to it, so a graph of {found.name} needs "
                 f"its nodes to be that key: name {', '.join(sorted(own)) or 'a column that refers to it'} as one end"
             )
-    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected))
+    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected, account))
 
 
 def _own_columns(policy: Policy, table: Table) -> set[str]:

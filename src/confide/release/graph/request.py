@@ -13,6 +13,7 @@ from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
+from confide.release.account import AUTO, pure_width
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.arguments import confidence_level, exact_epsilon, plain_text, pure_share
 from confide.release.cost import Cost
@@ -52,6 +53,8 @@ class EdgeTable:
     target: str
     directed: bool
     unit: Protected
+    account: object = AUTO
+    """The account of the budget that what is counted is charged to."""
 
     @property
     def owned(self) -> bool:
@@ -140,6 +143,10 @@ class PricedPattern:
     loss: PureDP | ZCDP
     counting: PatternCount
 
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return (pure_width(self.loss),)
+
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         from confide.engine.read.network import GraphInquiry  # noqa: PLC0415  heavy, and loaded when used
 
@@ -162,7 +169,7 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
             f"to {MOST_EDGES:,} edges; ask edges() or degree_histogram() with edges as the unit"
         )
     request = PatternRequest(edges, pattern, exact_epsilon(epsilon), confidence_level(confidence))
-    asked = holdings.ask(request)
+    asked = holdings.ask(request, edges.account)
     return asked.result.marked(asked.stored)
 
 

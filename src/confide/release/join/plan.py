@@ -8,9 +8,10 @@ from confide.errors import ParameterError
 from confide.query.conjunction import BY_ROW, Conjunction
 from confide.query.parse import DIALECT
 from confide.query.question import Estimated, ShownValue
+from confide.release.account import AUTO
 from confide.release.answer.key_notes import key_notes
 from confide.release.answer.plan import Plan, PlannedColumn
-from confide.release.cost import Cost, budget_state
+from confide.release.cost import Cost, budget_state, rooms
 from confide.release.holdings import Holdings
 from confide.release.join.request import Bounds, join_request
 
@@ -26,6 +27,7 @@ def plan_join(
     mechanism: object,
     split: Mapping[str, Fraction],
     bounds: Bounds,
+    account: object = AUTO,
 ) -> Plan:
     """Cost and mechanism; the width is that for a unit that changes 100 joined rows, and in proportion for others."""
     if within is not None:
@@ -38,7 +40,9 @@ def plan_join(
         epsilon = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     request = join_request(holdings.policy, question, "", DIALECT, epsilon, confidence, mechanism, split, bounds)
-    priced = request.price(standing.budget)
+    accounts = holdings.accounts(account)
+    chosen = accounts[0] if len(accounts) == 1 else holdings.preferred(standing, request.price, accounts)
+    priced = request.price(standing.budget.under(chosen))
     columns = []
     for place, weight in enumerate(question.weights):
         changed = TYPICAL * max(1, weight.span.largest)
@@ -65,4 +69,6 @@ def plan_join(
         affordable=standing.holds(priced.loss),
         budget=budget_state(standing),
         notes=tuple(notes),
+        account=chosen,
+        rooms=rooms(standing, request.epsilon),
     )

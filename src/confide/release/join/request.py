@@ -121,6 +121,12 @@ class PricedJoin:
         kind = Race if self.mechanism == "r2t" else Truncation
         return kind(Levels(self.largest[place], self.owners), epsilon, self.misses[place])
 
+    @property
+    def widths(self) -> tuple[float, ...]:
+        if self.mechanism in BY_ROW:
+            return tuple(self.smooth(place).expected_half_width(1, miss) for place, miss in enumerate(self.misses))
+        return tuple(self.cut(place).expected_half_width(1) for place in range(len(self.misses)))
+
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         from confide.release.join.measure import measured_join  # noqa: PLC0415  loaded when used
 

@@ -27,6 +27,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.loss import PrivacyLoss
 from confide.query.identity import SPELLING
+from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
@@ -229,6 +230,7 @@ class MicrodataOptions:
     totals: object = None
     table: str | None = None
     confidence: float = 0.95
+    account: object = AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,10 @@ class PricedMarginals:
     def loss(self) -> PrivacyLoss:
         return self.noise.loss
 
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return tuple(float(mechanism.law.half_width(self.request.confidence)) for mechanism in self.noise.mechanisms)
+
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         design, steps = self.request.design, len(self.request.design.marginals) + 1
         exact = holdings.engine.tabulate(design.tabulation, charge, holdings.ledger.secret)
@@ -307,8 +313,10 @@ def plan_microdata(holdings: Holdings, options: MicrodataOptions, epsilon: Fract
             f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
         )
     design, _, _, weights = _checked(holdings, options)
-    standing = holdings.standing()
-    noise = noise_for(design, standing.budget, epsilon, weights)
+    standing, accounts = holdings.standing(), holdings.accounts(options.account)
+    request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence, callers(None))
+    chosen = accounts[0] if len(accounts) == 1 else holdings.preferred(standing, request.price, accounts)
+    noise = noise_for(design, standing.budget.under(chosen), epsilon, weights)
     return plan_design(holdings.policy, standing, design, noise, epsilon, options.confidence, known)
 
 
@@ -318,7 +326,8 @@ def make_microdata(
     """Measures, or finds what was measured before, and fits. Everything that can be refused is, before the charge."""
     design, stages, method, weights = _checked(holdings, options)
     step, steps = callers(progress), len(design.marginals) + 1
-    asked = holdings.ask(MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence, step))
+    request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence, step)
+    asked = holdings.ask(request, options.account)
 
     def fit_to_it() -> Microdata:
         step(f"fitting by {method}", steps - 1, steps)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil, exp, inf
 from typing import assert_never
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, QueryError
 from confide.mechanism import Additive, exact, laplace
 from confide.mechanism.noise.additive import narrower
 from confide.mechanism.noise.largest import LARGEST_USED
@@ -77,6 +77,11 @@ def allocate(
     `rows` is what is publicly expected of a group; mechanisms of statistics may be chosen by it.
     """
     cost = budget.cost(epsilon)
+    if question.threshold is not None and isinstance(cost, PureDP):
+        raise QueryError(
+            "some keys of this question are not public, and a pure call has no δ to release them with; ask it with "
+            "account='concentrated', or declare their `values` in the policy"
+        )
     groups = group_count(question)
     expected = expected_level(question, confidence, groups)
     weights = _weights(question, split or {}, budget.pure)
@@ -116,6 +121,12 @@ def allocate(
         own = Additive(keys.name, keys.law, keys.loss)
         mechanisms = (*mechanisms[:counted], own, *mechanisms[counted + 1 :])
     return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta), counted)
+
+
+def widths_of(allocation: Allocation, confidence: float) -> tuple[float, ...]:
+    """How wide each number that is measured would be."""
+    noise = [float(mechanism.law.half_width(confidence)) for mechanism in allocation.mechanisms]
+    return (*noise, *[plan.forecast.half_width for plan in allocation.plans])
 
 
 def _counted(question: Question) -> int | None:

@@ -20,6 +20,7 @@ from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
 from confide.query.identity import SPELLING, question_name
 from confide.query.question import Measure
+from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.assumed import assuming_bounds
@@ -27,13 +28,13 @@ from confide.release.answer.key_notes import key_notes
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import cut_to_room, require_room_for_answer, rows_that_fit, too_many
 from confide.release.arguments import exact_epsilon
-from confide.release.cost import Cost, budget_state
+from confide.release.cost import Cost, budget_state, rooms
 from confide.release.expected import expected_rows, few_rows, group_count
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 from confide.release.purpose import sql_purpose
-from confide.release.sql.allocation import Allocation, allocate
-from confide.release.sql.forecast import forecast
+from confide.release.sql.allocation import Allocation, allocate, widths_of
+from confide.release.sql.forecast import Forecast, forecast
 from confide.release.sql.grids import grid_notes, gridded, settled
 from confide.release.sql.statistics import measure_statistic
 
@@ -82,6 +83,10 @@ class PricedQuestion:
     def loss(self) -> PrivacyLoss:
         return self.allocation.loss
 
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return widths_of(self.allocation, self.request.confidence)
+
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         asked, allocation = self.request.question, self.allocation
         question = settled(asked, allocation.plans, holdings.policy, holdings.engine.steady)
@@ -112,6 +117,7 @@ def plan_question(
     confidence: float,
     shares: Mapping[str, Fraction],
     rows: int | None,
+    account: object = AUTO,
 ) -> Plan:
     """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
     known = None if rows is None else whole_number(rows)
@@ -123,7 +129,22 @@ def plan_question(
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)
     steady = holdings.engine.steady
-    predicted = forecast(question, holdings.policy, confidence, shares, known, standing.budget, steady)
+
+    def under(name: str) -> Forecast:
+        return forecast(question, holdings.policy, confidence, shares, known, standing.budget.under(name), steady)
+
+    def price(budget: Budget) -> PricedQuestion:
+        asked = standing.budget.epsilon / 10 if epsilon is None else exact_epsilon(epsilon)
+        return SqlRequest(question, holdings.policy, "", "", asked, confidence, shares).price(budget)
+
+    accounts = holdings.accounts(account)
+    if len(accounts) == 1:
+        chosen = accounts[0]
+    elif within is None:
+        chosen = holdings.preferred(standing, price, accounts)
+    else:
+        chosen = min(accounts, key=lambda name: under(name).smallest_epsilon(within))
+    predicted = under(chosen)
     notes = [*predicted.notes, *_bound_notes(question), *key_notes(question, question.summary)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
@@ -148,6 +169,8 @@ def plan_question(
         budget=budget_state(standing),
         notes=tuple(notes),
         threshold=None if allocation.keys is None else allocation.keys.threshold,
+        account=chosen,
+        rooms=rooms(standing, exact),
     )
 
 

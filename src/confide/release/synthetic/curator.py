@@ -61,6 +61,10 @@ class StepRequest:
     def price(self, budget: Budget) -> "StepRequest":
         return self
 
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return ()
+
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         values = self.values(charge)
         return _packed(np.concatenate([_drawn(holdings.randomness), values]) if self.first else values)
@@ -89,9 +93,10 @@ class LedgerCurator:
         tables: Sensitivity,
         rows: int,
         call: str,
+        account: str,
     ) -> None:
         self._holdings, self._tabulation, self._workload = holdings, tabulation, workload
-        self._cost, self._tables, self._rows, self._call = cost, tables, rows, call
+        self._cost, self._tables, self._rows, self._call, self._account = cost, tables, rows, call, account
         self._exact: ExactTables | None = None
         self._step = 0
         self._seed: int | None = None
@@ -109,7 +114,8 @@ class LedgerCurator:
     @property
     def begun(self) -> bool:
         """Whether this call was made before, and stopped after its first step."""
-        return self._holdings.known(step_identity(self._call, 1), bytes) is not None
+        first = self._holdings.identified(step_identity(self._call, 1), self._account)
+        return self._holdings.known(first, bytes) is not None
 
     @property
     def seed(self) -> int:
@@ -200,7 +206,7 @@ class LedgerCurator:
         first = self._step == 1
         request = StepRequest(step_identity(self._call, self._step), self._step, what, loss, release, first)
         try:
-            values = self._holdings.ask(request).result
+            values = self._holdings.ask(request, self._account).result
         except EngineError:
             self._exact = None  # nothing that leads here leads to what was read
             raise

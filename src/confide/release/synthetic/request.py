@@ -14,6 +14,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import digest_of, written
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
+from confide.release.account import AUTO
 from confide.release.answer.size import require_room
 from confide.release.arguments import exact_epsilon, plain_text, private_table
 from confide.release.cost import Cost, budget_state
@@ -27,6 +28,7 @@ from confide.workload import BoundWorkload, Domain, Workload, domain_of
 from confide.workload.identity import WORKLOAD_SPELLING
 
 if TYPE_CHECKING:
+    from confide.release.synthetic.curator import LedgerCurator
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
     from confide.synthesis.progress import Tell
@@ -46,6 +48,7 @@ class SynthesisOptions:
     rounds: int | None = None
     picks: int | None = None
     rows: int | None = None
+    account: object = AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class SynthesisRequest:
     unit: str
     neighbours: Any
     expected: int | None
+    account: str
 
     def identity(self) -> str:
         parts = (self.table.name, self.method.name, self.workload, self.strategy, self.epsilon)
@@ -73,12 +77,14 @@ class SynthesisRequest:
 def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None" = None) -> "Synthetic":
     """Synthetic data for a workload; the same request again is free and the same."""
     standing = holdings.standing()
-    request = bind_synthesis(holdings, options, standing.budget)
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
 
-    known = holdings.known(request.identity(), Synthetic.from_bytes)
-    if known is not None:
-        return replace(known, stored=True)
+    requests = _requests(holdings, options, standing)
+    for request in requests:
+        known = holdings.known(holdings.identified(request.identity(), request.account), Synthetic.from_bytes)
+        if known is not None:
+            return replace(known, stored=True)
+    request = _chosen(holdings, standing, requests)
     request.method.require()
     _planned(standing, request, 0.95)  # refuses what any step would, before the first is charged
     return _run(holdings, standing, request, tell)
@@ -87,7 +93,38 @@ def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None
 def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "SynthesisPlan":
     """What `synthesize` would measure, and with what noise. Free."""
     standing = holdings.standing()
-    return _planned(standing, bind_synthesis(holdings, options, standing.budget), confidence)
+    return _planned(standing, _chosen(holdings, standing, _requests(holdings, options, standing)), confidence)
+
+
+def _requests(holdings: Holdings, options: SynthesisOptions, standing: Standing) -> list[SynthesisRequest]:
+    """The request under each account it may be made under. Many counts divide ρ better than ε: that comes first."""
+    accounts = reversed(holdings.accounts(options.account))
+    return [bind_synthesis(holdings, options, standing.budget.under(name), name) for name in accounts]
+
+
+def _chosen(holdings: Holdings, standing: Standing, requests: Sequence[SynthesisRequest]) -> SynthesisRequest:
+    """The request that was begun, or else the first that the budget holds."""
+    if len(requests) == 1:
+        return requests[0]
+    begun = [request for request in requests if _curator(holdings, request).begun]
+    held = [request for request in requests if standing.holds(request.cost)]
+    return [*begun, *held, *requests][0]
+
+
+def _curator(holdings: Holdings, request: SynthesisRequest) -> "LedgerCurator":
+    from confide.release.synthetic.curator import LedgerCurator  # noqa: PLC0415  loaded when used
+
+    call = digest_of(holdings.identified(request.identity(), request.account))
+    return LedgerCurator(
+        holdings,
+        request.tabulation,
+        request.workload,
+        request.cost,
+        request.tables,
+        request.rows,
+        call,
+        request.account,
+    )
 
 
 def _planned(standing: Standing, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
@@ -97,13 +134,9 @@ def _planned(standing: Standing, request: SynthesisRequest, confidence: object) 
 
 
 def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell: "Tell | None") -> "Synthetic":
-    from confide.release.synthetic.curator import LedgerCurator  # noqa: PLC0415
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
 
-    call = digest_of(request.identity())
-    curator = LedgerCurator(
-        holdings, request.tabulation, request.workload, request.cost, request.tables, request.rows, call
-    )
+    curator = _curator(holdings, request)
     if not curator.begun and not standing.holds(request.cost):
         raise BudgetError(
             f"this would cost ε = {show(request.epsilon)}; {budget_state(standing)}. Nothing was charged."
@@ -143,7 +176,7 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell
     )
 
     # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
-    asked = holdings.ask(FittedRequest(request, made, curator.rest))
+    asked = holdings.ask(FittedRequest(request, made, curator.rest), request.account)
     return replace(asked.result, stored=asked.stored)
 
 
@@ -165,6 +198,10 @@ class FittedRequest:
     def price(self, budget: Budget) -> "FittedRequest":
         return self
 
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return ()
+
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         return self.made.to_bytes()
 
@@ -172,7 +209,9 @@ class FittedRequest:
         return type(self.made).from_bytes(stored)
 
 
-def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget) -> SynthesisRequest:
+def bind_synthesis(
+    holdings: Holdings, options: SynthesisOptions, budget: Budget, account: str = ""
+) -> SynthesisRequest:
     policy = holdings.policy
     if not isinstance(options.workload, Workload):
         raise ParameterError(
@@ -206,6 +245,7 @@ def bind_synthesis(holdings: Holdings, options: SynthesisOptions, budget: Budget
         counted.unit,
         counted.neighbours,
         expected,
+        account or budget.rule,
     )
 
 

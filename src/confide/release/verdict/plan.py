@@ -12,6 +12,7 @@ from confide.errors import ParameterError
 from confide.ledger.record.standing import Standing
 from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.privacy.budget import Budget
+from confide.release.account import AUTO, accounts_for
 from confide.release.answer.rendering import number
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.verdict.request import VerdictGroup, VerdictRequest, allowance, worth
@@ -148,19 +149,26 @@ class TrustPlan:
 
 
 def plan_trust(
-    standing: Standing, request: VerdictRequest, epsilon: object, gap: object, error: object
+    standing: Standing,
+    request: VerdictRequest,
+    epsilon: object,
+    gap: object,
+    error: object,
+    account: object = AUTO,
 ) -> "TrustPlan | tuple[TrustPlan, ...]":
     """A plan for each verdict, at ε; or at the least ε for which all of them err at a gap at most so often."""
-    count = len(request.questions)
+    count, accounts = len(request.questions), accounts_for(standing.budget.accounts, account)
     if epsilon is not None and gap is not None:
         raise ParameterError("give epsilon, or a gap (and an error) to find the epsilon for, and not both")
     if gap is not None:
         level, distance = _error(error), _gap(gap)
         shares = [_needed(request, group, distance, level) for group in request.groups]
-        exact = _for_share(standing.budget, max(shares), count)
+        exact = _for_share(standing.budget.under(accounts[0]), max(shares), count)
     else:
         exact = parse_amount(epsilon, "epsilon") if epsilon is not None else standing.budget.epsilon / 10
-    loss, share = allowance(standing.budget, exact, count)
+    # Deciders are pure, and ε buys them more than ρ does: the pure account comes first, if it holds.
+    holding = [name for name in accounts if standing.holds(standing.budget.under(name).cost(exact))]
+    loss, share = allowance(standing.budget.under((holding or accounts)[0]), exact, count)
     cost, affordable = Cost.of(exact, loss), standing.holds(loss)
     budget = budget_state(standing)
     plans = tuple(

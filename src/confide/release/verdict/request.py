@@ -20,6 +20,7 @@ from confide.query.grouping import group_count, key_size
 from confide.query.identity import SPELLING
 from confide.query.key_value import spelled
 from confide.query.question import ShownKey
+from confide.release.account import AUTO
 from confide.release.answer.size import require_room_for_verdicts
 from confide.release.arguments import plain_text
 from confide.release.cost import Cost
@@ -107,13 +108,13 @@ def prepare_request(
         return _request(questions, copy, distance, mechanism, prefer)
 
 
-def trust(holdings: Holdings, request: VerdictRequest, epsilon: object) -> Verdict | Verdicts:
+def trust(holdings: Holdings, request: VerdictRequest, epsilon: object, account: object = AUTO) -> Verdict | Verdicts:
     """One bit for each group, at ε in all: queries share it, keys do not, as long as a unit is under one of them."""
     exact = parse_amount(epsilon, "epsilon")
     # The identity is kept and exported, and a plain hash of rows can be found by trying rows. Whose these rows are is
     # not ours to judge, so they are named under the ledger's secret.
     version = sealed_name(holdings.ledger.secret, "synthetic data", request.version)
-    asked = holdings.ask(VerdictsAt(request, holdings.policy, exact, version))
+    asked = holdings.ask(VerdictsAt(request, holdings.policy, exact, version), account)
     verdicts = asked.result.marked(asked.stored)
     return verdicts[0] if request.single else verdicts
 
@@ -165,6 +166,10 @@ class PricedVerdicts:
     share: Fraction
     chosen: tuple[Chosen, ...]
     wanted: tuple[Wanted, ...]
+
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return (1 / float(self.share),)
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         request = self.asked.request
