@@ -89,15 +89,19 @@ def test_what_was_kept_under_the_other_account_is_given_too(session: Session) ->
 
 
 def test_a_charge_without_its_answer_is_taken_up_again(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole of ε was paid, and the program was stopped: the same call is paid for, though nothing is left."""
+    """The last of ε was paid and the program was stopped. A call like it now fits ρ only, in other noise: this one was
+    paid for, and is not paid for twice."""
+    ledger = session._holdings.ledger
+    for number in range(54):
+        ledger.charge(PureDP(Fraction(1, 20)), "a count", str(number))
     with monkeypatch.context() as stopped:
-        stopped.setattr(type(session._holdings.ledger), "store", _stopped)
+        stopped.setattr(type(ledger), "store", _stopped)
         with pytest.raises(LedgerError):
-            session.sql(COUNT, 3)
-    assert session.budget.accounts == {"pure": 0.0, "concentrated": 0.0}
-    answer = session.sql(COUNT, 3)
-    assert answer.mechanism == {"n": "discrete laplace"}
-    assert session._holdings.ledger.spent() == ZCDP(Fraction(9, 2), pure=Fraction(3))
+            session.sql(COUNT, 0.3)
+    spent = ledger.spent()
+    assert session.plan(COUNT, 0.3).account == "concentrated"
+    assert session.sql(COUNT, 0.3).mechanism == {"n": "discrete laplace"}
+    assert ledger.spent() == spent == ZCDP(Fraction(9, 80), pure=Fraction(3))
 
 
 def _stopped(*_: object) -> bytes:
