@@ -52,6 +52,25 @@ def test_a_budget_says_what_is_spent_and_what_fits(run: Run, spent: Path) -> Non
     assert facts["answers_left"] > 5
 
 
+def test_a_budget_with_two_accounts_shows_what_each_leaves(run: Run, unused: Path) -> None:
+    unused.write_text(unused.read_text().replace("delta: 1e-9", "delta: 1e-9, accounting: either"))
+    assert "in either account" in run("ledger", "create", unused).stdout
+    planned = " ".join(run("plan", unused, COUNT, "-e", "0.5").stdout.split())
+    assert "room for 6 more like this in the pure account, or 30 in the concentrated account" in planned
+    assert json.loads(run("sql", unused, COUNT, "-e", "0.1", "--account", "concentrated", "--json").stdout)["cost"][
+        "rho"
+    ]
+    facts = json.loads(run("budget", unused, "-e", "0.5", "--json").stdout)
+    assert facts["answers_by_account"] == {"pure": 0, "concentrated": 30}
+    result = " ".join(run("budget", unused, "-e", "0.5").stdout.split())
+    assert "pure up to ε = 0.4" in result
+    assert "about 30 calls at ε = 0.5" in result
+    assert "either account may hold the next call" in result
+    assert run("sql", unused, COUNT, "-e", "1", "--account", "gold").exit_code != 0
+    assert run("ledger", "verify", unused).exit_code == 0
+    assert "held in either of two accounts" in " ".join(run("check", unused).stdout.split())
+
+
 def test_a_budget_of_an_analyst_with_a_cap(run: Run, policy: Path) -> None:
     policy.write_text(policy.read_text().replace("unit:", 'analysts: {ann: 0.5, "*": 2.5}\nunit:'))
     assert run("ledger", "amend", policy).exit_code == 0

@@ -3,7 +3,8 @@
 Each line is {"entry": {...}, "hash": "..."}. The hash of a line is SHA-256 over the hash of the line before (as bytes;
 32 zero bytes before the first) followed by the entry as JSON with sorted keys, no spaces, and ASCII only. Amounts are
 whole numbers, as text, in units of 1/quanta, where the first entry states quanta: [ε] for a pure budget, [ρ, δ] for an
-(ε, δ) one.
+(ε, δ) one, and [ρ, δ, ε] for a pure charge to one whose accounting is either; such a sum has an ε only if all of its
+parts have one, and is within its cap if the ε is, or if ρ and δ are.
 An entry of a charge says for people what it was for (`purpose`) and for programs what was asked (`request`, see
 `privacy.identity`). The ledger's secret and the answers themselves are not exported; the hashes of both are. The key of
 a charge is made under the secret, so that it tells nobody what the data were; equal keys would be one request, and
