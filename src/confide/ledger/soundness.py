@@ -1,13 +1,17 @@
 """Judging the rows of a ledger by its chain and its anchor: quickly when it is opened, wholly when it is verified."""
 
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
 from confide.ledger import stored_rows as storage
+from confide.ledger.page import PART, Helper, Page, Row, looked_at, page_of
 from confide.ledger.process.anchor import Mark
-from confide.ledger.record.chain import Body
+from confide.ledger.record.chain import ORIGIN
 from confide.ledger.record.entry import FORMATS, Position, digest, require_kept
 from confide.ledger.record.replay import Replay, Statement
 from confide.ledger.record.terms import Terms
@@ -17,7 +21,11 @@ from confide.privacy.amount import QUANTA
 # What reading rows that pass their hash, or that have none, may still raise on a ledger that was tampered with.
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
-_BATCH = 200  # few enough to stay in the cache of the processor
+LONG = 50_000  # entries; below that a helper is not worth its start
+PAGE = 30 * PART
+_MOST_AHEAD = 8
+
+Judged = Page | Future[Page | None] | None
 
 
 class Site(Protocol):
@@ -102,36 +110,51 @@ def walked(connection: Connection, mark: Mark | None, site: Site) -> Statement:
 
 
 def _walk(connection: Connection, replay: Replay, mark: Mark | None, site: Site) -> None:
+    """Every entry and row in order. Of a long ledger a process beside this one looks at some pages beforehand."""
     answered: dict[int, int] = {}
-    marked = mark.sequence if mark is not None else 0
-    last = 0
-    while rows := connection.execute(
-        "SELECT entry.sequence, body, hash, key, answered, seal FROM entry LEFT JOIN charge USING (sequence) "
-        "WHERE entry.sequence > ? ORDER BY entry.sequence LIMIT ?",
-        (last, _BATCH),
-    ).fetchall():
-        last = rows[-1][0]
-        bodies = replay.add([row[:3] for row in rows])
-        if rows[0][0] <= marked <= last and mark is not None and rows[marked - rows[0][0]][2].hex() != mark.hash:
-            raise forked(mark, site)
-        for body, (sequence, _, _, key, answer, seal) in zip(bodies, rows, strict=True):
-            if body.get("key") != key or (key is not None and seal != storage.seal(sequence, key, answer)):
-                raise LedgerDamaged(f"entry {sequence} of the ledger cannot be found by its key: a row was altered")
-            if answer:
-                answered[answer] = sequence
-            if body["kind"] == "answer":
-                if answered.pop(sequence, None) != body["charge"]:
+    with Helper.started(storage.last(connection)[0]["sequence"] > LONG) as helper:
+        for rows, page in _pages(connection, helper):
+            found = page.result() if isinstance(page, Future) else page
+            if found is None or found.stretch is None or not replay.fold(found.stretch):
+                found = looked_at(replay, rows)
+            first, last = rows[0][0], rows[-1][0]  # and all between: the replay has seen them
+            if (
+                mark is not None
+                and first <= mark.sequence <= last
+                and rows[mark.sequence - first][2].hex() != mark.hash
+            ):
+                raise forked(mark, site)
+            answered.update(found.answered)
+            for sequence, charge, kept in found.answers:
+                if answered.pop(sequence, None) != charge:
                     raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")
-                _require_answer(connection, body)
+                _require_answer(connection, sequence, kept)
     if answered:
         raise LedgerDamaged(f"the ledger points to answers that its chain has not (entry {min(answered)})")
 
 
-def _require_answer(connection: Connection, body: Body) -> None:
-    kept = storage.stored(connection, body["sequence"])
+def _pages(connection: Connection, helper: Helper | None) -> Iterator[tuple[list[Row], Judged]]:
+    """All rows, a page at a time, and what was made of them; a few are read ahead while the helper is at work."""
+    ahead: deque[tuple[list[Row], Judged]] = deque()
+    last, previous = 0, ORIGIN
+    while rows := connection.execute(
+        "SELECT entry.sequence, body, hash, key, answered, seal FROM entry LEFT JOIN charge USING (sequence) "
+        "WHERE entry.sequence > ? ORDER BY entry.sequence LIMIT ?",
+        (last, PAGE if helper is not None else PART),
+    ).fetchall():
+        judged = helper.judge(previous, rows) if helper is not None and helper.idle else page_of(previous, rows)
+        ahead.append((rows, judged))
+        last, _, previous, *_ = rows[-1]
+        while ahead and not (isinstance(ahead[0][1], Future) and not ahead[0][1].done() and len(ahead) < _MOST_AHEAD):
+            yield ahead.popleft()
+    yield from ahead
+
+
+def _require_answer(connection: Connection, sequence: int, digest: str) -> None:
+    kept = storage.stored(connection, sequence)
     if kept is None:
-        raise LedgerDamaged(f"the answer of entry {body['sequence']} of the ledger is missing")
-    require_kept(kept, body)
+        raise LedgerDamaged(f"the answer of entry {sequence} of the ledger is missing")
+    require_kept(kept, {"sequence": sequence, "answer": digest})
 
 
 def _require_accounts(connection: Connection, position: Position) -> None:

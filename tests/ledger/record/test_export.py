@@ -12,6 +12,7 @@ from confide.errors import BudgetError, LedgerDamaged, LedgerError
 from confide.ledger import Ledger, MemoryLedger, SqliteLedger, check_export, export
 from confide.ledger.record import entry as booking
 from confide.ledger.record.chain import encode, link
+from confide.ledger.record.replay import Replay, Statement
 from confide.ledger.record.terms import Terms
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
@@ -88,6 +89,7 @@ FORGERIES = [
     (1, {"amount": ["1", "1"]}, "not a charge"),
     (1, {"amount": [ONE + "0"]}, "more than its budget held"),
     (1, {"total": ["0"]}, "not the sum"),
+    (2, {"total": ["0"]}, "not the sum"),
     (1, {"terms": 2}, "not the sum"),
     (1, {"sequence": 7}, "out of place"),
     (1, {"kind": "genesis"}, "out of place"),
@@ -115,6 +117,27 @@ def test_a_forger_who_mends_the_hashes(
         return
     with pytest.raises(LedgerDamaged, match=reason):
         check_export(lines)
+
+
+@pytest.mark.parametrize(("number", "changes", "reason"), FORGERIES, ids=lambda value: str(value)[:40])
+def test_a_forgery_among_others_that_are_added_at_once(
+    ledger: MemoryLedger, number: int, changes: dict[str, object], reason: str | None
+) -> None:
+    """Entries that come together are added up by columns, and what is wrong with one of them is found as well."""
+    records = [json.loads(line) for line in forge(ledger, number, **changes)]
+    links = [(place, encode(own["entry"]), bytes.fromhex(own["hash"])) for place, own in enumerate(records, start=1)]
+
+    def added() -> Statement:
+        replay = Replay()
+        for some in (links[:1], links[1:4], links[4:]):
+            replay.add(some)
+        return replay.statement()
+
+    if reason in (None, "second time"):  # keys are for whoever has all of them
+        assert added().head != ledger.verify()
+        return
+    with pytest.raises(LedgerDamaged, match=reason):
+        added()
 
 
 EITHER_FORGERIES = [

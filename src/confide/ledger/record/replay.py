@@ -4,20 +4,18 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import itemgetter, sub
+from operator import sub
 from types import MappingProxyType
 
 from confide.errors import LedgerDamaged
 from confide.ledger.record import entry as booking
 from confide.ledger.record.chain import ORIGIN, Body, Head, Link, link
+from confide.ledger.record.stretch import UNREADABLE, Stretch, stretch_of
 from confide.ledger.record.terms import Quanta, Terms, holds, plus
 from confide.privacy.amount import QUANTA
 from confide.privacy.budget import CONCENTRATED, EITHER, PURE, Budget, Currency, of_quanta
 
-_FACTS = itemgetter("sequence", "kind", "terms", "total")
 _MOST_REMEMBERED = 10_000
-_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Replay:
     """Takes the entries in order; the first that does not follow from those before it is `LedgerDamaged`.
 
     A million entries take seconds because entries come in batches: one call of the JSON reader parses a whole batch,
-    and its charges and answers are added up column by column.
+    and its charges and answers are added up column by column (`stretch`).
     """
 
     def __init__(self) -> None:
@@ -59,14 +57,16 @@ class Replay:
 
     def add(self, links: Sequence[Link]) -> list[Body]:
         """Check some entries against all before them, and return their bodies."""
+        made = stretch_of(self._hash, links)
+        if made is not None and self.fold(made[0]):
+            return made[1]
         self._require_linked(links)
         try:
             text = b",".join([encoded for _, encoded, _ in links]).decode("ascii")
             bodies: list[Body] = json.loads(f"[{text}]")
-            if not self._together_followed([sequence for sequence, _, _ in links], bodies):
-                for (sequence, _, _), body in zip(links, bodies, strict=True):
-                    self._follow(sequence, body)
-        except _UNREADABLE as error:
+            for (sequence, _, _), body in zip(links, bodies, strict=True):
+                self._follow(sequence, body)
+        except UNREADABLE as error:
             raise LedgerDamaged(f"entry {self._sequence + 1} of the ledger is not as entries are written") from error
         self._hash = links[-1][2] if links else self._hash
         return bodies
@@ -99,55 +99,41 @@ class Replay:
                 )
             previous = stated
 
-    def _together_followed(self, sequences: list[int], bodies: list[Body]) -> bool:
+    def fold(self, stretch: Stretch) -> bool:
+        """Follow all entries of a stretch; False, and nothing is changed, where they must be added one by one."""
         try:
-            return self._follow_together(sequences, bodies)
-        except _UNREADABLE:
+            return self._follow_stretch(stretch)
+        except (*UNREADABLE, LedgerDamaged):
             return False
 
-    def _follow_together(self, sequences: list[int], bodies: list[Body]) -> bool:
-        """Follow charges and answers by columns; False, and nothing is changed, where it must be done one by one.
+    def _follow_stretch(self, stretch: Stretch) -> bool:
+        """Follow charges and answers together, if they hold.
 
         Amounts are not negative and the terms stand, so no sum ever falls: what a cap holds at the end, it held all
-        along. Whatever is not plain, or does not hold, is left to `_follow`, which says what is wrong with which entry.
+        along. Whatever is not plain, or does not hold, is left to `add`, which says what is wrong with which entry.
         """
-        terms = self._terms
-        numbers, kinds, places, totals = zip(*map(_FACTS, bodies), strict=True)
-        if terms is None or list(numbers) != sequences or places.count(self._terms_at) != len(places):
+        terms, closed = self._terms, {charge for charge, _ in stretch.answers}
+        follows = (stretch.after, stretch.first, stretch.total_before) == (self._hash, self._sequence + 1, self._total)
+        if terms is None or not follows or stretch.terms != self._terms_at or not holds(terms.cap, stretch.total):
             return False
-        charges = (
-            bodies if kinds.count("charge") == len(kinds) else [body for body in bodies if body["kind"] == "charge"]
-        )
-        answers = [(body["charge"], body["sequence"]) for body in bodies if body["kind"] == "answer"]
-        if len(charges) + len(answers) != len(bodies) or {len(self._total)} != set(map(len, totals)):
+        opened = set(range(stretch.first, stretch.last + 1)) - {answer for _, answer in stretch.answers}
+        known = [
+            charge < answer and (charge in self._unanswered or charge in opened) for charge, answer in stretch.answers
+        ]
+        if len(closed) < len(known) or not all(known):
             return False
-        opened, closed = {body["sequence"] for body in charges}, {charge for charge, _ in answers}
-        known = [charge < answer and (charge in self._unanswered or charge in opened) for charge, answer in answers]
-        if len(closed) < len(answers) or not all(known):
+        spent = Counter({(who, self._amount(what, stretch.first)): n for (who, what), n in stretch.spent.items()})
+        if terms.caps and not self._capped(terms, stretch.total, spent):
             return False
-        paid, after = [self._amount(body) for body in charges], []
-        for part, before in enumerate(self._total):
-            column = [amount[part] for amount in paid]
-            if answers:
-                moves = iter(column)
-                column = [next(moves) if kind == "charge" else 0 for kind in kinds]
-            if [*accumulate(column, initial=before)][1:] != [int(total[part]) for total in totals]:
-                return False
-            after.append(before + sum(column))
-        gained = list(zip([body["analyst"] for body in charges], paid, strict=True))
-        if not holds(terms.cap, tuple(after)):
-            return False
-        if terms.caps and not self._capped(terms, tuple(after), Counter(gained)):
-            return False
-        self._total = tuple(after)
-        self._spent.update(gained)
+        self._sequence, self._hash, self._total = stretch.last, stretch.hash, stretch.total
+        self._spent.update(spent)
         if len(self._spent) > _MOST_REMEMBERED:
             self._settle()
         self._unanswered |= opened
         self._unanswered -= closed
-        self.charges += len(charges)
-        self.answers += len(answers)
-        self._accounts, self._sequence = bodies[-1]["accounts"], sequences[-1]
+        self.charges += len(opened)
+        self.answers += len(closed)
+        self._accounts = stretch.accounts
         return True
 
     def _capped(self, terms: Terms, total: Quanta, gained: Mapping[tuple[str, Quanta], int]) -> bool:
@@ -175,14 +161,13 @@ class Replay:
             self._own[analyst] = _plus(self._own.get(analyst, amount), amount, times - (analyst not in self._own))
         self._spent.clear()
 
-    def _amount(self, body: Body) -> Quanta:
+    def _amount(self, written: tuple[str, ...], sequence: int) -> Quanta:
         """What an entry charges, in quanta; refused unless it is something."""
-        written = tuple(body["amount"])
         amount = self._amounts.get(written)
         if amount is None:
             amount = tuple(map(int, written))
             if self._terms is None or min(amount) < 0 or not any(amount) or not _is_paid_in(self._terms, amount):
-                raise LedgerDamaged(f"the amount of entry {body['sequence']} of the ledger is not a charge")
+                raise LedgerDamaged(f"the amount of entry {sequence} of the ledger is not a charge")
             if len(self._amounts) == _MOST_REMEMBERED:
                 self._amounts.clear()
             self._amounts[written] = amount
@@ -224,7 +209,7 @@ class Replay:
             self._named = plus(self._named, self._own.get(analyst, terms.nothing))
 
     def _charge(self, body: Body) -> None:
-        terms, analyst, amount = self._terms, body["analyst"], self._amount(body)
+        terms, analyst, amount = self._terms, body["analyst"], self._amount(tuple(body["amount"]), body["sequence"])
         before = self._own.get(analyst)
         assert terms is not None  # no charge is the first entry
         self._total = plus(self._total, amount)

@@ -24,6 +24,7 @@ from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
+from confide.release.account import AUTO
 from confide.release.holdings import Holdings
 from confide.release.purpose import listed
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
@@ -93,7 +94,7 @@ class LedgerCurator:
         tables: Sensitivity,
         rows: int,
         call: str,
-        account: str,
+        account: str = AUTO,
     ) -> None:
         self._holdings, self._tabulation, self._workload = holdings, tabulation, workload
         self._cost, self._tables, self._rows, self._call, self._account = cost, tables, rows, call, account
