@@ -21,7 +21,7 @@ from confide.errors import LedgerDamaged
 from confide.ledger import stored_rows as storage
 from confide.ledger.record.chain import Body
 from confide.ledger.record.replay import Replay
-from confide.ledger.record.stretch import Stretch, joined, stretch_of
+from confide.ledger.record.stretch import ChainStretch, joined, stretch_of
 
 Row = tuple[int, bytes, bytes, str | None, int | None, int | None]
 """An entry: its number, bytes and hash; and of a charge its key, the number of its answer, and the seal of its row."""
@@ -36,7 +36,7 @@ _START: Final = "import sys; sys.path[:] = {path!r}; from confide.ledger.page im
 class Page:
     """A stretch of entries whose rows are as they should be."""
 
-    stretch: Stretch | None
+    stretch: ChainStretch | None
     """None if it was followed already."""
     answered: list[tuple[int, int]]
     """By the rows: the entries that answer, and the charges that they answer."""
@@ -142,7 +142,7 @@ def serve() -> None:
 
 def _plain(page: Page) -> tuple[Any, ...]:
     stretch = page.stretch
-    parts = [getattr(stretch, field.name) for field in fields(Stretch)]
+    parts = [getattr(stretch, field.name) for field in fields(ChainStretch)]
     return [dict(part) if isinstance(part, Counter) else part for part in parts], page.answered, page.answers
 
 
@@ -151,7 +151,7 @@ def _page(plain: tuple[Any, ...] | None) -> Page | None:
         return None
     parts, answered, answers = plain
     made: list[Any] = [Counter(part) if isinstance(part, dict) else part for part in parts]
-    return Page(Stretch(*made), answered, answers)
+    return Page(ChainStretch(*made), answered, answers)
 
 
 def _started() -> "subprocess.Popen[bytes] | None":

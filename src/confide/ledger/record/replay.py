@@ -10,7 +10,7 @@ from types import MappingProxyType
 from confide.errors import LedgerDamaged
 from confide.ledger.record import entry as booking
 from confide.ledger.record.chain import ORIGIN, Body, Head, Link, link
-from confide.ledger.record.stretch import UNREADABLE, Stretch, stretch_of
+from confide.ledger.record.stretch import UNREADABLE, ChainStretch, stretch_of
 from confide.ledger.record.terms import Quanta, Terms, holds, plus
 from confide.privacy.amount import QUANTA
 from confide.privacy.budget import CONCENTRATED, EITHER, PURE, Budget, Currency, of_quanta
@@ -99,14 +99,14 @@ class Replay:
                 )
             previous = stated
 
-    def fold(self, stretch: Stretch) -> bool:
+    def fold(self, stretch: ChainStretch) -> bool:
         """Follow all entries of a stretch; False, and nothing is changed, where they must be added one by one."""
         try:
             return self._follow_stretch(stretch)
         except (*UNREADABLE, LedgerDamaged):
             return False
 
-    def _follow_stretch(self, stretch: Stretch) -> bool:
+    def _follow_stretch(self, stretch: ChainStretch) -> bool:
         """Follow charges and answers together, if they hold.
 
         Amounts are not negative and the terms stand, so no sum ever falls: what a cap holds at the end, it held all

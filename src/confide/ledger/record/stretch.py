@@ -19,7 +19,7 @@ _FACTS = itemgetter("sequence", "kind", "terms", "total")
 
 
 @dataclass(slots=True)
-class Stretch:
+class ChainStretch:
     """What some entries add up to, if they are charges and answers under one set of terms, and each follows from the
     one before it as far as that can be seen from them alone. A replay judges the rest."""
 
@@ -42,7 +42,7 @@ class Stretch:
         return self.last - self.first + 1
 
 
-def stretch_of(previous: bytes, links: Sequence[Link]) -> tuple[Stretch, list[Body]] | None:
+def stretch_of(previous: bytes, links: Sequence[Link]) -> tuple[ChainStretch, list[Body]] | None:
     """The stretch that some entries are, and their bodies; None if they are none, which is no judgement."""
     try:
         return _stretch(previous, links)
@@ -50,7 +50,7 @@ def stretch_of(previous: bytes, links: Sequence[Link]) -> tuple[Stretch, list[Bo
         return None
 
 
-def _stretch(previous: bytes, links: Sequence[Link]) -> tuple[Stretch, list[Body]] | None:
+def _stretch(previous: bytes, links: Sequence[Link]) -> tuple[ChainStretch, list[Body]] | None:
     sequences, encoded, hashes = zip(*links, strict=True)
     if [link(before, body) for before, body in zip((previous, *hashes), encoded, strict=False)] != list(hashes):
         return None
@@ -77,18 +77,20 @@ def _stretch(previous: bytes, links: Sequence[Link]) -> tuple[Stretch, list[Body
             return None
     spent = Counter(zip([body["analyst"] for body in charges], paid, strict=True))
     after = tuple(map(int, totals[-1]))
-    made = Stretch(first, last, previous, hashes[-1], places[0], before, after, spent, answers, bodies[-1]["accounts"])
+    made = ChainStretch(
+        first, last, previous, hashes[-1], places[0], before, after, spent, answers, bodies[-1]["accounts"]
+    )
     return made, bodies
 
 
-def joined(one: Stretch, other: Stretch) -> Stretch | None:
+def joined(one: ChainStretch, other: ChainStretch) -> ChainStretch | None:
     """Two stretches as one, if the second follows from the first."""
     follows = other.first == one.last + 1 and other.after == one.hash and other.terms == one.terms
     if not follows or other.total_before != one.total:
         return None
     one.spent.update(other.spent)
     answers = one.answers + other.answers
-    return Stretch(
+    return ChainStretch(
         one.first,
         other.last,
         one.after,
