@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from confide.mechanism.join.curved import UncertifiedError
+from confide.mechanism.join.curved import Curved, UncertifiedError, raised
 from confide.mechanism.join.packing import Packing
 from confide.mechanism.join.sharing import sensitivity, slack
 
@@ -110,6 +110,27 @@ def test_entities_that_are_alike_may_be_one():
     ones = np.ones(len(members), dtype=np.int64)
     for most in (1, 3, 10, 25, 40):
         assert Packing(members, ones, kinds).totals((most,))[0] == Packing(members, ones).totals((most,))[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_levels_that_begin_where_others_ended_are_levels_alone(seed):
+    packing = _random(seed, entities=60, sets=900, width=3)
+    levels = [2**power for power in range(9)]
+    together = packing.totals(levels)
+    assert all(abs(packing.totals((most,))[0] - total) <= 1 for most, total in zip(levels, together, strict=True))
+
+
+def test_prices_for_twice_the_limits_are_known_where_all_bind():
+    """Every set of three of twelve entities: all shares are equal, and the next level needs no step."""
+    members = np.array(list(combinations(range(12), 3)))
+    program = Curved.of(members, np.ones(len(members)), 12)
+    limits = np.full(12, 3.0)
+    value, prices = program.optimum(limits, 1e-9)
+    twice = raised(prices, 2, 3)
+    upper, _, load = program.dual(twice[program.order], 2 * limits)
+    assert np.allclose(load, 6.0, atol=1e-6)
+    assert upper == pytest.approx(program.optimum(2 * limits, 1e-9)[0], abs=1e-6)
+    assert value < upper
 
 
 def test_many_entities_are_solved_beside_a_dense_block(monkeypatch):

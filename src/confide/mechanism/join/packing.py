@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from confide.mechanism.join.curved import Curved, UncertifiedError
+from confide.mechanism.join.curved import Curved, UncertifiedError, raised
 from confide.mechanism.join.sharing import PAIR, slack
 from confide.mechanism.noise import limbs
 from confide.mechanism.noise.limbs import AnyIntegers
@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 FLOW_LIMIT: Final = 2**31 - 2  # the flow's integers have 32 bits
 CERTIFIED: Final = 0.25  # of `slack`, what an optimum is certified to
+KEPT: Final = 0.6  # of the sets of a program; below that a smaller one is worth making
 USUAL_BITS: Final = 11  # of τ in a linear program; a larger one is scaled down, so that a solver's tolerances suit it
 
 
@@ -67,16 +68,16 @@ class Packing:
         return [found[most] for most in levels]
 
     def each(self, levels: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The same, level by level, from the largest on."""
-        falling = sorted(set(levels), reverse=True)
+        """The same, level by level, from the smallest on."""
+        rising = sorted(set(levels))
         if not len(self.weights):
-            yield from ((most, 0) for most in falling)
+            yield from ((most, 0) for most in rising)
             return
         contributions = self.contributions()
         if self.entities.shape[1] <= PAIR:
-            yield from ((most, self._paired(most, contributions)) for most in falling)
+            yield from ((most, self._paired(most, contributions)) for most in rising)
         else:
-            yield from self._curved(falling, contributions)
+            yield from self._curved(rising, contributions)
 
     def _paired(self, most: int, contributions: AnyIntegers) -> int:
         binding = contributions > most
@@ -94,32 +95,75 @@ class Packing:
             return fixed + _flow(columns, limits, most) // 2
         return fixed + round(_linear(columns, limits, most))
 
-    def _curved(self, falling: Sequence[int], contributions: AnyIntegers) -> Iterator[tuple[int, int]]:
-        """Prices found for one level are where the search begins for the next."""
+    def _curved(self, rising: Sequence[int], contributions: AnyIntegers) -> Iterator[tuple[int, int]]:
+        """Prices found for one level are where the search begins for the next.
+
+        From the smallest level on: entities that bind at one are all those that bind at the next, and a program for
+        them does for that too, until it has far more sets than are needed.
+        """
         kinds = np.arange(len(contributions)) if self.kinds is None else self.kinds
         _, examples, places, sizes = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
         of = np.append(places, -1)
         members = np.sort(of[_distinct(self.entities)], axis=1)
         merged = sets, weights = _merged(members, self.weights, len(sizes))
-        heaviest, prices = contributions[examples], np.full(len(sizes), np.nan)
+        heaviest = contributions[examples]
         largest = int(self.weights.max())
-        for most in falling:
+        part: _Part | None = None
+        for most in rising:
             # What a set could never use beyond τ is cut, as for pairs: Newton's method may not end where weights are
             # very uneven. Before sets are merged, so that the cut of one does not depend on who else is there.
             sets, weights = merged if largest <= most else _merged(members, np.minimum(self.weights, most), len(sizes))
             binding = np.append(heaviest > most, False)
-            touched = binding[sets].any(axis=1)
-            fixed = limbs.total(weights[~touched])
-            if not touched.any():
-                yield most, fixed
+            touched: NDArray[np.bool_] = np.asarray(binding[sets].any(axis=1))
+            needed = int(touched.sum())
+            if not needed:
+                yield most, limbs.total(weights)
                 continue
-            rows = np.flatnonzero(binding)
-            place = np.full(len(binding), -1, dtype=np.int64)
-            place[rows] = np.arange(len(rows))
-            columns, sums = _merged(np.sort(place[sets[touched]], axis=1), weights[touched], len(rows))
-            program = Curved(columns, sums.astype(np.float64), sizes[rows].astype(np.float64) * most)
-            value, prices[rows] = program.optimum(CERTIFIED * slack(most), prices[rows])
-            yield most, fixed + round(value)
+            if part is None or part.cut != min(most, largest) or needed < KEPT * part.needed:
+                part = _Part.of(sets, weights, binding, touched, min(most, largest), part)
+            yield most, part.fixed + round(part.optimum(most, sizes))
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """The sets that some entities bind, as a program, and what is kept whole of all others."""
+
+    program: Curved
+    rows: Integers
+    fixed: int
+    cut: int
+    needed: int
+    prices: Floats
+    """Of all entities, those of the level before; NaN before the first."""
+    level: int
+
+    @classmethod
+    def of(
+        cls,
+        sets: Integers,
+        weights: AnyIntegers,
+        binding: NDArray[np.bool_],
+        touched: NDArray[np.bool_],
+        cut: int,
+        before: "_Part | None",
+    ) -> "_Part":
+        rows = np.flatnonzero(binding)
+        place = np.full(len(binding), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        columns, sums = _merged(np.sort(place[sets[touched]], axis=1), weights[touched], len(rows))
+        program = Curved.of(columns, sums.astype(np.float64), len(rows))
+        prices = np.full(len(binding) - 1, np.nan) if before is None else before.prices
+        level = 0 if before is None else before.level
+        return cls(program, rows, limbs.total(weights[~touched]), cut, int(touched.sum()), prices, level)
+
+    def optimum(self, most: int, sizes: Integers) -> float:
+        limits = sizes[self.rows].astype(np.float64) * most
+        known = [] if not self.level else [self.prices[self.rows]]
+        known += [raised(one, most / self.level, self.program.width) for one in known]
+        value, found = self.program.optimum(limits, CERTIFIED * slack(most), known)
+        self.prices = np.full(len(self.prices), np.nan)
+        self.prices[self.rows], self.level = found, most
+        return value
 
 
 def _distinct(members: Integers) -> Integers:
