@@ -126,8 +126,18 @@ def test_a_directed_graph_counts_ordered_matches():
 def test_a_small_epsilon_is_answered():
     with opened(edges()) as session:
         graph = session.graph("edge", "src", "dst")
-        assert graph.stars(3, "0.005").mechanism == {"stars_3": "ladder"}
+        assert graph.stars(3, "0.005", mechanism="ladder").mechanism == {"stars_3": "ladder"}
         assert graph.triangles("0.0005").mechanism == {"triangles": "smooth"}
+
+
+def test_auto_has_the_narrower_interval():
+    """Away from graphs of large degree a ladder's interval is many times as wide."""
+    with opened(edges(200, 0.1)) as session:
+        graph = session.graph("edge", "src", "dst")
+        for ask in (graph.triangles, lambda *given, **more: graph.stars(3, *given, **more)):
+            chosen, ladder = (ask(1, mechanism=mechanism).values[0] for mechanism in ("auto", "ladder"))
+            assert chosen.mechanism == "smooth"
+            assert 3 * (chosen.high[0] - chosen.low[0]) < ladder.high[0] - ladder.low[0]
 
 
 def test_stars_of_many_leaves_do_not_overflow():
@@ -367,7 +377,7 @@ def test_public_numbers_of_rows_cost_twice():
         (lambda s: s.graph("edge", "src", "weight"), "does not name nodes"),
         (lambda s: s.graph("edge", "src", "dst", unit="path"), "there are 'edge' and 'node'"),
         (lambda s: s.graph("edge", "src", "dst", directed="yes"), "not True or False"),
-        (lambda s: s.graph("edge", "src", "dst").triangles(1, mechanism="magic"), "there are auto, ladder, smooth"),
+        (lambda s: s.graph("edge", "src", "dst").triangles(1, mechanism="magic"), "there are auto, smooth, ladder"),
         (lambda s: s.graph("edge", "src", "dst").stars(1, 1), "ask edges"),
         (lambda s: s.graph("edge", "src", "dst").stars(9, 1), "2 to 6 leaves"),
         (lambda s: s.graph("edge", "src", "dst").stars(4, 1, mechanism="ladder"), "there are auto, smooth"),

@@ -20,7 +20,7 @@ from confide.privacy.loss import ZCDP
 from confide.query.spelling import nearest
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer, KeyColumn
-from confide.release.arguments import exact_epsilon, plain_text, pure_share
+from confide.release.arguments import plain_text
 from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_by_node, triangles_by_node
 from confide.release.graph.request import (
     EdgeTable,
@@ -139,7 +139,7 @@ class Graph:
             return star_count(network, leaves), StarRungs(star_pairs(network), leaves, self.directed)
 
         # A ladder holds counts of patterns of three edges, whatever the table.
-        known = ("ladder", "smooth") if leaves <= LADDER_LEAVES else ("smooth",)
+        known = ("smooth", "ladder") if leaves <= LADDER_LEAVES else ("smooth",)
         return self._by_edge(f"stars_{leaves}", mechanism, found, epsilon, confidence, known)
 
     def degree_histogram(
@@ -179,10 +179,13 @@ class Graph:
         found: Found,
         epsilon: object,
         confidence: float,
-        known: tuple[str, ...] = ("ladder", "smooth"),
+        known: tuple[str, ...] = ("smooth", "ladder"),
     ) -> Answer:
-        """A pattern that one edge changes by something that the graph decides."""
-        chosen = self._chosen(mechanism, known, epsilon)
+        """A pattern that one edge changes by something that the graph decides.
+
+        `auto` is `smooth`: a ladder's errors are smaller, its intervals far wider where degrees are small.
+        """
+        chosen = named(mechanism, known)
 
         def counting(share: Fraction, miss: float) -> PatternCount:
             if chosen == "ladder" and share < SMALLEST_EPSILON:
@@ -206,17 +209,6 @@ class Graph:
 
         both = Pattern(pattern, chosen, counting, concentrated=concentrated if chosen == "smooth" else None)
         return ask(self._edges, both, epsilon, confidence)
-
-    def _chosen(self, mechanism: str, known: tuple[str, ...], epsilon: object) -> str:
-        """The mechanism that is meant: `auto` is the first, or `smooth` where ε is too small for a ladder.
-
-        From the policy's budget, so that `auto` and what it stands for are one request.
-        """
-        name = named(mechanism, known)
-        if mechanism != "auto" or name != "ladder":
-            return name
-        _, share = pure_share(self._edges.holdings.policy.budget, exact_epsilon(epsilon))
-        return "smooth" if share / (2 if self._edges.replaced else 1) < SMALLEST_EPSILON else name
 
 
 def open_graph(
