@@ -156,11 +156,15 @@ class Session:
         directed: bool = False,
         unit: str | None = None,
         account: str = "auto",
+        progress: "Progress | None" = None,
     ) -> "Graph":
-        """The rows of a table as edges from `source` to `target`, to count patterns of. `unit`: "edge" or "node"."""
+        """The rows of a table as edges from `source` to `target`, to count patterns of. `unit`: "edge" or "node".
+
+        `progress` is told, where an answer takes several steps, what is done, how many steps are, and of how many.
+        """
         from confide.release.graph.graph import open_graph  # noqa: PLC0415  loaded when used
 
-        return open_graph(self._holdings, table, source, target, directed, unit, account)
+        return open_graph(self._holdings, table, source, target, directed, unit, account, progress)
 
     def plan_microdata(
         self,

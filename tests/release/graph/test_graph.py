@@ -217,6 +217,36 @@ def test_a_small_graph_has_no_information_and_says_so(mechanism):
             graph.triangles(1, at_most=1)
 
 
+def test_progress_tells_of_levels_and_of_nothing_else():
+    """The same calls whatever the graph: how many steps there are is public."""
+    told = []
+    for pairs in (edges(), [(1, 2)]):
+        steps: list[tuple[str, int, int]] = []
+        with opened(pairs) as session:
+            graph = session.graph(
+                "edge", "src", "dst", unit="node", progress=lambda *step, into=steps: into.append(step)
+            )
+            first = graph.triangles(5)
+            assert graph.triangles(5) == first
+            graph.edges(5, at_most=60)
+        told.append(steps)
+    levels = len(Levels(2**24, 3).edges)
+    assert told[0] == told[1] == [("read", 0, levels), *(("levels", done, levels) for done in range(1, levels + 1)),
+                                  ("read", 0, 1), ("levels", 1, 1)]  # fmt: skip
+    with opened(edges()) as session, pytest.raises(ParameterError, match="give a function"):
+        session.graph("edge", "src", "dst", progress=7)
+
+
+def test_an_error_of_the_callers_progress_is_the_callers():
+    def angry(*step):
+        raise KeyError("mine")
+
+    with opened(edges()) as session:
+        with pytest.raises(KeyError, match="mine"):
+            session.graph("edge", "src", "dst", unit="node", progress=angry).edges(5)
+        assert session.graph("edge", "src", "dst", unit="node").edges(5).mechanism == {"edges": "truncate"}
+
+
 def star_count(pairs: list[tuple[int, int]], leaves: int, directed: bool) -> int:
     found = np.bincount([a for a, _ in pairs] if directed else np.array(pairs).ravel()).tolist()
     return sum((perm if directed else comb)(degree, leaves) for degree in found)

@@ -33,6 +33,7 @@ from confide.release.graph.request import (
     inside,
     named,
 )
+from confide.release.guard import callers
 from confide.release.holdings import Holdings
 
 if TYPE_CHECKING:
@@ -219,6 +220,7 @@ def open_graph(
     directed: object,
     unit: object,
     account: object = AUTO,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Graph:
     """The graph of an edge table, or a refusal from the policy alone."""
     policy = holdings.policy
@@ -241,7 +243,8 @@ def open_graph(
                 f"the policy protects {policy.unit}, with all rows that refer to it, so a graph of {found.name} needs "
                 f"its nodes to be that key: name {', '.join(sorted(own)) or 'a column that refers to it'} as one end"
             )
-    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected, account))
+    tell = callers(progress)
+    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected, tell, account))
 
 
 def _own_columns(policy: Policy, table: Table) -> set[str]:

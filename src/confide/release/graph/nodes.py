@@ -25,7 +25,8 @@ MOST_NEIGHBOURS: Final = 2**20
 MOST_TRIANGLES: Final = 2**24
 """The same for triangles."""
 
-Packed = Callable[["Network", Sequence[int]], list[int]]
+Tell = Callable[[int], None]
+Packed = Callable[["Network", Sequence[int], Tell], list[int]]
 MECHANISMS: Final = ("truncate", "r2t")
 
 
@@ -102,18 +103,18 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
     return Pattern("nodes", "truncate", counting, more, degrees, notes=_cut_note(levels, edges))
 
 
-def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
+def packed_edges(network: "Network", levels: Sequence[int], tell: Tell = lambda done: None) -> list[int]:
     """How many edges are left when no node keeps more than each level: maximum flows."""
     ends = np.column_stack([network.source, network.target])
-    return packed_totals(ends, np.ones(len(ends), dtype=np.int64), levels)
+    return packed_totals(ends, np.ones(len(ends), dtype=np.int64), levels, tell=tell)
 
 
-def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
+def packed_triangles(network: "Network", levels: Sequence[int], tell: Tell = lambda done: None) -> list[int]:
     """How many triangles are left when no node keeps more than each level: concave programs, certified."""
     from confide.engine.read.triangle import alike, triangle_sets  # noqa: PLC0415  loaded when used
 
     members, weights = triangle_sets(network)
-    return packed_totals(members, weights, levels, alike(network))
+    return packed_totals(members, weights, levels, alike(network), tell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,10 @@ def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | 
         chosen = _kind(name)(levels, share, miss)
 
         def count(network: "Network") -> Measured:
-            result = chosen.measure(shape.totals(network, levels.edges), edges.holdings.randomness)
+            steps = len(levels.edges)
+            edges.tell("read", 0, steps)
+            totals = shape.totals(network, levels.edges, lambda done: edges.tell("levels", done, steps))
+            result = chosen.measure(totals, edges.holdings.randomness)
             return Measured(((result.estimate, result.low, result.high),), result.informed)
 
         return PatternCount(name, count, _upper(chosen.condition))

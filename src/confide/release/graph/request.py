@@ -53,6 +53,8 @@ class EdgeTable:
     target: str
     directed: bool
     unit: Protected
+    tell: Callable[[str, int, int], None]
+    """Told how far an answer is, in steps whose number is public; no part of what is asked."""
     account: object = AUTO
     """The account of the budget that what is counted is charged to."""
 
