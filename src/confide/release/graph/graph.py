@@ -25,7 +25,7 @@ from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_
 from confide.release.graph.request import (
     EdgeTable,
     Estimate,
-    Measured,
+    Counted,
     Pattern,
     PatternCount,
     Protected,
@@ -193,18 +193,18 @@ class Graph:
                 raise EpsilonTooSmall("the mechanism ladder needs an epsilon of at least 0.001; smooth takes less")
             smooth = Smooth(share) if chosen == "smooth" else None
 
-            def count(network: "Network") -> Measured:
+            def count(network: "Network") -> Counted:
                 if smooth is None:
-                    return Measured((_ladder(*found(network), share, miss, self._edges.holdings),))
-                return Measured((_smooth(*found(network), smooth, miss, self._edges.holdings),))
+                    return Counted((_ladder(*found(network), share, miss, self._edges.holdings),))
+                return Counted((_smooth(*found(network), smooth, miss, self._edges.holdings),))
 
             return PatternCount(chosen, count)
 
         def concentrated(paid: ZCDP, changes: int, miss: float) -> PatternCount:
             smooth = SmoothGaussian(paid.rho, paid.delta, changes)
 
-            def count(network: "Network") -> Measured:
-                return Measured((_smooth(*found(network), smooth, miss, self._edges.holdings),))
+            def count(network: "Network") -> Counted:
+                return Counted((_smooth(*found(network), smooth, miss, self._edges.holdings),))
 
             return PatternCount(chosen, count)
 
@@ -283,10 +283,10 @@ def _nothing_cut(at_most: object) -> None:
         raise ParameterError("at_most is for nodes as the unit; with edges as the unit nothing is cut: leave it out")
 
 
-def _noised(counts: NDArray[np.int64], noise: Additive, miss: float, holdings: Holdings) -> Measured:
+def _noised(counts: NDArray[np.int64], noise: Additive, miss: float, holdings: Holdings) -> Counted:
     measurement = noise.measure(counts.astype(np.int64), holdings.randomness)
     half = int(measurement.law.half_width(1 - Fraction(miss)))
-    return Measured(tuple(inside(int(value), half) for value in measurement.values))
+    return Counted(tuple(inside(int(value), half) for value in measurement.values))
 
 
 def _smooth(count: int, rungs: Rungs, smooth: Smooth | SmoothGaussian, miss: float, holdings: Holdings) -> Estimate:

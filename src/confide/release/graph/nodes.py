@@ -14,7 +14,7 @@ from confide.mechanism.graph.bounded_degree import CutHistogram, HistogramChange
 from confide.mechanism.join.truncation import Change, Levels, Race, Truncation
 from confide.privacy.amount import shown_value, whole_number
 from confide.release.answer.answer import KeyColumn
-from confide.release.graph.request import EdgeTable, Measured, Pattern, PatternCount, inside, named
+from confide.release.graph.request import EdgeTable, Counted, Pattern, PatternCount, inside, named
 from confide.release.packed import packed_totals
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
     def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = _kind(name)(levels, share, miss)
 
-        def count(network: "Network") -> Measured:
+        def count(network: "Network") -> Counted:
             from confide.engine.read.network import stars_of  # noqa: PLC0415  heavy, and loaded when used
 
             totals, kept = [], []
@@ -68,7 +68,7 @@ def stars_by_node(edges: EdgeTable, leaves: int, mechanism: object, at_most: obj
                 totals.append(stars_of(degrees, leaves, network.directed))
                 kept.append(_edges_of(degrees, network))
             result = chosen.measure(totals, edges.holdings.randomness, kept)
-            return Measured(((result.estimate, result.low, result.high),), result.informed)
+            return Counted(((result.estimate, result.low, result.high),), result.informed)
 
         return PatternCount(name, count, _upper(chosen.condition))
 
@@ -84,7 +84,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
     def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = CutHistogram(Truncation(levels, share, miss))
 
-        def count(network: "Network") -> Measured:
+        def count(network: "Network") -> Counted:
             from confide.engine.read.network import histogram_of  # noqa: PLC0415  heavy, and loaded when used
 
             counts, kept = [], []
@@ -92,7 +92,7 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
                 counts.append(histogram_of(degrees, up_to))
                 kept.append(_edges_of(degrees, network))
             values, half, informed = chosen.measure(counts, kept, edges.holdings.randomness)
-            return Measured(tuple(inside(int(value), half) for value in values), informed)
+            return Counted(tuple(inside(int(value), half) for value in values), informed)
 
         # Degrees that are cut are missing in one cell and too many in another: neither end is safe.
         assumed = f"both ends assume {chosen.condition}" if chosen.condition else ""
@@ -138,12 +138,12 @@ def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | 
     def counting(share: Fraction, miss: float) -> PatternCount:
         chosen = _kind(name)(levels, share, miss)
 
-        def count(network: "Network") -> Measured:
+        def count(network: "Network") -> Counted:
             steps = len(levels.edges)
             edges.tell("read", 0, steps)
             totals = shape.totals(network, levels.edges, lambda done: edges.tell("levels", done, steps))
             result = chosen.measure(totals, edges.holdings.randomness)
-            return Measured(((result.estimate, result.low, result.high),), result.informed)
+            return Counted(((result.estimate, result.low, result.high),), result.informed)
 
         return PatternCount(name, count, _upper(chosen.condition))
 

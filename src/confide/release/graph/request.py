@@ -36,7 +36,7 @@ Estimate = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Counted:
     """Estimates with the ends of their intervals. `informed`: see `Bounded`."""
 
     results: tuple[Estimate, ...]
@@ -80,7 +80,7 @@ class PatternCount:
     """A pattern's mechanism once its part of ε is known: what it makes of what was read, and what that assumes."""
 
     mechanism: str
-    count: Callable[[Any], Measured]
+    count: Callable[[Any], Counted]
     assumed: str = ""
 
 
@@ -176,7 +176,7 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
 
 
 def _answer(
-    edges: EdgeTable, pattern: Pattern, counting: PatternCount, measured: Measured, cost: Cost, confidence: float
+    edges: EdgeTable, pattern: Pattern, counting: PatternCount, measured: Counted, cost: Cost, confidence: float
 ) -> Answer:
     values, low, high = zip(*measured.results, strict=True)
     assumed = counting.assumed if measured.informed else ""
