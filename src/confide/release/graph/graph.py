@@ -23,9 +23,9 @@ from confide.release.answer.answer import Answer, KeyColumn
 from confide.release.arguments import plain_text
 from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_by_node, triangles_by_node
 from confide.release.graph.request import (
+    Counted,
     EdgeTable,
     Estimate,
-    Counted,
     Pattern,
     PatternCount,
     Protected,

@@ -14,7 +14,7 @@ from confide.mechanism.graph.bounded_degree import CutHistogram, HistogramChange
 from confide.mechanism.join.truncation import Change, Levels, Race, Truncation
 from confide.privacy.amount import shown_value, whole_number
 from confide.release.answer.answer import KeyColumn
-from confide.release.graph.request import EdgeTable, Counted, Pattern, PatternCount, inside, named
+from confide.release.graph.request import Counted, EdgeTable, Pattern, PatternCount, inside, named
 from confide.release.packed import packed_totals
 
 if TYPE_CHECKING:
