@@ -164,21 +164,23 @@ def run_all(seed: int, count: int) -> Iterator[Outcome]:
 
 
 def _ratios(case: Case, plan: Plan, answer: Any) -> dict[str, float]:
-    """Of counts, sums and what is linear in them, noised directly: there the law alone says how wide an interval is.
-
-    Intervals that are cut where the answer cannot lie are left out.
+    """Of what the plan names without saying that it depends on something: there the law alone says how wide an interval
+    is, in every group. Intervals that are cut where the answer cannot lie are left out.
     """
     columns = re.split(r"^SELECT |, (?=[A-Z(])| FROM ", case.sql)
     linear = {name for text, _, name in (column.rpartition(" AS ") for column in columns) if text in LINEAR}
     result = {}
     for column in plan.columns:
-        if column.name not in linear or not set(column.mechanism.split(" + ")) <= _DIRECT:
+        if column.name in linear and set(column.mechanism.split(" + ")) <= _DIRECT and column.depends:
+            result[column.name] = math.nan  # the law alone says this width, whatever the plan says it depends on
+        if column.depends or column.mechanism == "exact" or not column.half_width:
             continue
         for row in answer.to_dicts():
             low, value, high = (float(row[f"{column.name}{end}"]) for end in ("_low", "", "_high"))
             if low < value < high and abs(low + high - 2 * value) <= 0.02 * (high - low):
-                result[column.name] = (high - low) / 2 / column.half_width if column.half_width else math.inf
-                break
+                ratio = (high - low) / 2 / column.half_width
+                if abs(math.log(ratio)) >= abs(math.log(result.get(column.name, 1.0))):
+                    result[column.name] = ratio
     return result
 
 
@@ -219,7 +221,10 @@ def _world(draw: random.Random) -> tuple[dict[str, Any], dict[str, pl.DataFrame]
 
 def _ranged(draw: random.Random) -> dict[str, Any]:
     ends, grain = draw.choice(RANGES)
-    return {"range": ends, "grain": grain}
+    column = {"range": ends, "grain": grain}
+    if draw.random() < 0.3:
+        column["typical"] = [0, 1000] if ends == "unbounded" else ends
+    return column
 
 
 def _day(year: int) -> Any:

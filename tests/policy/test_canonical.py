@@ -39,7 +39,8 @@ def numbers(draw: st.DrawFn, name: str) -> Number:
     grain = draw(grains)
     low, high = sorted(draw(st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=2, unique=True)))
     bins = draw(st.none() | st.integers(1, high - low))
-    return Number(name, low * grain, high * grain, grain, None if bins is None else bins * grain)
+    typical = draw(st.sampled_from((None, (low * grain, (low + high) * grain / 2))))
+    return Number(name, low * grain, high * grain, grain, None if bins is None else bins * grain, typical)
 
 
 @st.composite
@@ -146,6 +147,7 @@ FREE = [
     ("unit:", 'analysts: {ann: 1, "*": 0}\nunit:'),
     ("unit:", "ledger: spent.db\nunit:"),
     ("    at_most:", "    size: 10\n    at_most:"),
+    ("[0, 115]", "[0, 115], typical: [18, 64.5]"),
 ]
 BOUND = [
     ("[0, 115]", "[0, 116]"),

@@ -53,6 +53,8 @@ def column_text(declared: str) -> Column:
             Date("x", date(2020, 1, 1), date(2024, 12, 31), Fraction(7)),
         ),
         ("{range: unbounded, grain: 0.1}", Unbounded("x", Fraction(1, 10))),
+        ("{range: [0, 9], typical: [1, 2.5]}", Number("x", 0, 9, typical=(Fraction(1), Fraction(5, 2)))),
+        ("{range: unbounded, grain: 1, typical: [-1, 9]}", Unbounded("x", Fraction(1), (Fraction(-1), Fraction(9)))),
     ],
 )
 def test_columns(declared: str, read: Column) -> None:
@@ -115,6 +117,13 @@ BAD: list[tuple[Any, str, str, str]] = [
     ({"range": [date(2020, 1, 1), 5]}, "range", "one end is a date", "one kind"),
     ({"range": ["2020-02-30", "2020-03-01"]}, "range[1]", "not a day of the calendar", "2024-01-31"),
     ({"range": [date(2020, 1, 1), date(2021, 1, 1)], "grain": 1}, "grain", "no grain", "one day"),
+    ({"range": [0, 9], "typical": [0, 10]}, "typical", "[0, 10] is not within the range", "clamped to [0, 9]"),
+    ({"range": [0, 9], "typical": [3, 3]}, "typical", "3 is not below 3", "most values lie"),
+    ({"range": [0, 9], "typical": 3}, "typical", "expected two numbers, found 3", "[low, high]"),
+    ({"range": [0, 9], "typical": [1, "x"]}, "typical[2]", "found the text 'x'", ""),
+    ({"range": "unbounded", "grain": 1, "typical": [0, 2**62]}, "typical", "not within the range", "clamped"),
+    ({"range": [date(2020, 1, 1), date(2021, 1, 1)], "typical": [1, 2]}, "typical", "columns of numbers", "leave"),
+    ({"values": ["a"], "typical": [1, 2]}, "typical", "columns of numbers", "leave it out"),
     ({"values": []}, "values", "empty", "text"),
     ({"values": "abc"}, "values", "expected a list", "[F, M]"),
     ({"values": {"a": 1}}, "values", "expected a list", "[F, M]"),

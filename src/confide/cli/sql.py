@@ -74,12 +74,9 @@ def sql(request: SqlCommand, plot: str | None, as_json: bool) -> None:
     arguments = request.arguments()
     chart = None if plot is None else chart_place(plot)
     with opened(request.policy, request.ledger, request.analyst) as session:
-        epsilon: object = request.epsilon
-        if request.within is not None:
-            with waiting("planning"):
-                epsilon = request.planned(session, arguments).cost.epsilon
+        rows, within = read_whole(request.rows, "--rows"), read_within(request.within)
         with waiting("asking"):
-            answer = session.sql(epsilon=epsilon, **arguments)
+            answer = session.sql(epsilon=request.epsilon, within=within, rows=rows, **arguments)
         after = session.budget
     if chart is not None:
         with waiting("drawing"):

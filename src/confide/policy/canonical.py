@@ -63,7 +63,8 @@ def _table(table: Table, unit: Unit, sizes: bool) -> Iterator[str]:
         yield f"size: {table.size}"
     if table.columns:
         yield "columns:"
-        yield from (f"  {quote(name)}: {{{_column(column)}}}" for name, column in sorted(table.columns.items()))
+        for name, column in sorted(table.columns.items()):
+            yield f"  {quote(name)}: {{{_column(column)}{_typical(column) if sizes else ''}}}"
 
 
 def _column(column: Column) -> str:
@@ -82,6 +83,14 @@ def _column(column: Column) -> str:
             return f"range: unbounded, grain: {show(grain)}"
         case _:
             assert_never(column)
+
+
+def _typical(column: Column) -> str:
+    """What no answer depends on, like sizes."""
+    if not isinstance(column, Number | Unbounded) or column.typical is None:
+        return ""
+    low, high = column.typical
+    return f", typical: [{show(low)}, {show(high)}]"
 
 
 def _bins(bins: Fraction | None) -> str:

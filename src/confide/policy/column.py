@@ -24,6 +24,9 @@ EPOCH = date(1970, 1, 1)
 
 CategoryValue = str | int | bool
 
+Typical = tuple[Fraction, Fraction]
+"""Between which two numbers most values of a column are believed to lie: a public belief, that no answer rests on."""
+
 Fault = tuple[str, str, str]
 """What is wrong with a part of a value: the part, what is wrong, what to write instead."""
 
@@ -68,6 +71,8 @@ class Category:
 class Number:
     """Numbers clamped to [low, high] and rounded to multiples of `grain`; `bins` is the usual width of a binning, and
     `nulls` adds the NULL group to it.
+
+    `typical`: where most values are believed to lie, for forecasts only.
     """
 
     name: str
@@ -76,9 +81,11 @@ class Number:
     grain: Fraction = Fraction(1)
     bins: Fraction | None = None
     nulls: bool = False
+    typical: Typical | None = None
 
     def __post_init__(self) -> None:
         _refuse(self.name, number_faults(self.low, self.high, self.grain, self.bins))
+        _refuse(self.name, typical_faults(self.typical, (self.low, self.high)))
 
     @property
     def integer(self) -> bool:
@@ -133,13 +140,24 @@ class Date:
 
 @dataclass(frozen=True, slots=True)
 class Unbounded:
-    """Numbers of no declared range, rounded to multiples of `grain`: for mechanisms that find a range privately."""
+    """Numbers of no declared range, rounded to multiples of `grain`: for mechanisms that find a range privately.
+
+    `typical`: where most values are believed to lie, for forecasts only.
+    """
 
     name: str
     grain: Fraction
+    typical: Typical | None = None
 
     def __post_init__(self) -> None:
         _refuse(self.name, grain_faults(self.grain))
+        _refuse(self.name, typical_faults(self.typical, self.reach))
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        """Between which numbers indices are held; what is beyond is moved to the nearer end."""
+        most = (INDEX_LIMIT - 1) * self.grain
+        return -most, most
 
 
 Column = Identifier | Category | Number | Date | Text | Unbounded
@@ -168,6 +186,19 @@ def category_faults(values: tuple[CategoryValue, ...]) -> Iterator[Fault]:
                 "leave it out",
             )
             break
+
+
+def typical_faults(typical: Typical | None, ends: tuple[Fraction, Fraction]) -> Iterator[Fault]:
+    """Every fault of where values are believed to lie, beside the ends of their range."""
+    if typical is None:
+        return
+    low, high = typical
+    if low >= high:
+        what = f"{show(low)} is not below {show(high)}"
+        yield "typical", what, "write typical: [low, high], between which most values lie"
+    elif not ends[0] <= low < high <= ends[1]:
+        what = f"[{show(low)}, {show(high)}] is not within the range"
+        yield "typical", what, f"values are clamped to [{show(ends[0])}, {show(ends[1])}], so most lie in there"
 
 
 def number_faults(low: Fraction, high: Fraction, grain: Fraction, bins: Fraction | None) -> Iterator[Fault]:

@@ -1,6 +1,7 @@
 """From a tree to a column."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
@@ -13,11 +14,13 @@ from confide.policy.column import (
     Identifier,
     Number,
     Text,
+    Typical,
     Unbounded,
     category_faults,
     date_faults,
     grain_faults,
     number_faults,
+    typical_faults,
 )
 from confide.policy.findings import Findings
 from confide.policy.node import Block, Leaf, Listing, Node, ratio, read_day
@@ -27,7 +30,7 @@ from confide.policy.spelling import HALVES_OF_A_RANGE, Path, nearest
 _ENOUGH = 20
 """So many wrong values of one list are told, not more."""
 
-COLUMN_KEYS = ("type", "values", "nulls", "range", "grain", "bins")
+COLUMN_KEYS = ("type", "values", "nulls", "range", "grain", "bins", "typical")
 _KINDS = "{values: [...]}, {range: [low, high]}, {type: id} or {type: text}"
 
 
@@ -51,7 +54,29 @@ def read_column(name: str, node: Node, path: Path, findings: Findings) -> Column
             findings.add(path, what, f"write {_KINDS}")
         return stand_in
     read = {"type": _read_type, "values": _read_category, "range": _read_range}[given[0]]
-    return read(name, node, path, findings) or stand_in
+    facts = Block({key: own for key, own in node.entries.items() if key != "typical"})
+    column = read(name, facts, path, findings)
+    if column is not None and "typical" in node.entries:
+        column = _with_typical(column, node.entries["typical"], (*path, "typical"), findings)
+    return column or stand_in
+
+
+def _with_typical(column: Column, node: Node, path: Path, findings: Findings) -> Column | None:
+    """A column of numbers with where most of them are believed to lie."""
+    if not isinstance(column, Number | Unbounded):
+        findings.add(path, "typical is for columns of numbers", "leave it out")
+        return None
+    if not isinstance(node, Listing) or len(node.items) != 2:
+        findings.add(path, f"expected two numbers, found {say(node)}", "write typical: [low, high]")
+        return None
+    low, high = (read_number(item, (*path, place), findings) for place, item in enumerate(node.items))
+    if low is None or high is None:
+        return None
+    typical: Typical = (low, high)
+    ends = (column.low, column.high) if isinstance(column, Number) else column.reach
+    return (
+        replace(column, typical=typical) if _sound(typical_faults(typical, ends), path[:-1], findings, True) else None
+    )
 
 
 def _read_type(name: str, node: Block, path: Path, findings: Findings) -> Column | None:

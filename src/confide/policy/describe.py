@@ -151,14 +151,24 @@ def _known_and_use(column: Column) -> tuple[str, str, str]:
             more = f", … ({len(values):,} in all)" if len(values) > _SHOWN_VALUES else ""
             return "values", shown + more + (", or NULL" if nulls else ""), "filters, counts, groups"
         case Number(_, low, high, grain, nulls=nulls):
-            known = f"{show(low)} to {show(high)}, rounded to {show(grain)}" + (", or NULL" if nulls else "")
+            known = f"{show(low)} to {show(high)}, rounded to {show(grain)}{_believed(column)}" + (
+                ", or NULL" if nulls else ""
+            )
             return "number", known, "filters, counts, sums, averages, groups by bins"
         case Date(_, first, last, nulls=nulls):
             return "date", f"{first} to {last}" + (", or NULL" if nulls else ""), "filters, counts, groups by bins"
         case Unbounded(_, grain):
-            return "number", f"no bounds, rounded to {show(grain)}", "filters and counts; no sums"
+            return "number", f"no bounds, rounded to {show(grain)}{_believed(column)}", "filters and counts; no sums"
         case _:
             assert_never(column)
+
+
+def _believed(column: Number | Unbounded) -> str:
+    return (
+        ""
+        if column.typical is None
+        else f"; mostly {show(column.typical[0])} to {show(column.typical[1])} for forecasts"
+    )
 
 
 def _value(value: object) -> str:

@@ -30,6 +30,7 @@ from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_to
 from confide.query.share import multiples, parts_of, times
 from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span, Tallied
 from confide.query.tree import Number as RowNumber
+from confide.query.typical import typical_ends
 
 _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
     exp.Variance: (True, False),
@@ -137,7 +138,8 @@ class Aggregates:
             rows, neighbours = 2 * rows, "add-remove"
         tally = self._tallies.setdefault(Tallied(subject, where), len(self._tallies))
         low, high = (span.low, span.high) if bounded else (None, None)
-        statistic = Statistic(kind, tally, q, low, high, span.grain, rows, neighbours, self.mechanism)
+        typical = typical_ends(subject)
+        statistic = Statistic(kind, tally, q, low, high, span.grain, rows, neighbours, self.mechanism, typical=typical)
         return Estimated(self._statistics.setdefault(statistic, len(self._statistics)))
 
     def _count(self, where: Predicate) -> Value:
@@ -259,6 +261,9 @@ class Aggregates:
         sensitivity = of_total(low, high, optional, self.stability)
         # A forecast needs some value: the middle of what a total can hold, an eighth of the range off a centre.
         typical = Fraction(high - low, 8) if centre or low < 0 < high else Fraction(low + high, 2)
+        believed = typical_ends(subject)
+        if believed is not None:
+            typical = (believed[0] + believed[1]) / 2 - centre
         return self._measure(
             label, tuple(terms), span.grain, sensitivity, 0 if low >= 0 else None, typical, 0 if high <= 0 else None
         )

@@ -105,6 +105,7 @@ LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     tree.Summary: ("order_by",),  # the policy's columns
     Tabulation: ("order_by",),
     asked.Measure: ("typical", "ceiling"),  # for forecasts; told by what is counted
+    asked.Statistic: ("typical",),
     asked.Question: ("possible", "counted"),  # follow from the rest, the policy and the state of public tables
     Conjunction: ("possible",),
 }

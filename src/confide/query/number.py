@@ -50,7 +50,7 @@ def unbounded_reading(field: Field) -> Reading:
     """An unbounded column, within what 62 bits hold."""
     assert isinstance(field.column, Unbounded)
     grain, most = field.column.grain, INDEX_LIMIT - 1
-    column = NumberColumn(field.name, -most * grain, most * grain, grain)
+    column = NumberColumn(field.name, -most * grain, most * grain, grain, typical=field.column.typical)
     return Reading(Field(field.source, column), Span(-most, most, grain))
 
 

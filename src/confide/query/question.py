@@ -47,6 +47,8 @@ class Statistic:
     neighbours: Neighbours
     mechanism: str
     grid: Grid | None = None
+    typical: tuple[Fraction, Fraction] | None = None
+    """Indices between which most values are believed to lie, for forecasts only."""
 
 
 @dataclass(frozen=True, slots=True)

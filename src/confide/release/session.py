@@ -1,6 +1,7 @@
 """What a person holds: a policy's data, open for questions. Each call checks little and hands on to its own module."""
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -10,11 +11,14 @@ from confide.errors import LedgerError, ParameterError
 from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
+from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.query.parse import DIALECT
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
+from confide.release.answer.wanted import plain_within, wider_than_wanted
 from confide.release.arguments import (
+    Mechanism,
     confidence_level,
     exact_bounds,
     exact_epsilon,
@@ -26,7 +30,7 @@ from confide.release.cost import BudgetState, budget_state
 from confide.release.holdings import Holdings
 from confide.release.join.plan import plan_join
 from confide.release.join.request import JoinRequest, join_request
-from confide.release.questions import BoundedText, Questions
+from confide.release.questions import BoundedText, Limits, Questions
 from confide.release.sql.request import SqlRequest, plan_question, sql_request
 from confide.release.views import DeclaredView, open_view
 
@@ -92,6 +96,20 @@ class Session:
         limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
         sql, dialect = plain_text(sql), plain_text(dialect)
         question = self._questions.read(self._holdings, sql, limits, dialect, options)
+        return self._planned(question, epsilon, within, confidence, options, shares, limits, rows, account)
+
+    def _planned(
+        self,
+        question: Question | Conjunction,
+        epsilon: object,
+        within: Within | None,
+        confidence: float,
+        options: Mechanism,
+        shares: Mapping[str, Fraction],
+        limits: Limits,
+        rows: int | None,
+        account: str,
+    ) -> Plan:
         if isinstance(question, Conjunction):
             return plan_join(self._holdings, question, epsilon, within, confidence, options, shares, limits, account)
         level = confidence_level(confidence)
@@ -107,9 +125,11 @@ class Session:
     def sql(
         self,
         sql: str,
-        epsilon: object,
+        epsilon: object = None,
         confidence: float = 0.95,
         *,
+        within: Within | None = None,
+        rows: int | None = None,
         split: Mapping[str, object] | None = None,
         bounds: Mapping[str, Sequence[object]] | None = None,
         mechanism: Mapping[str, str] | str = "auto",
@@ -118,12 +138,21 @@ class Session:
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same.
 
+        Give `within` instead for the smallest ε that is expected to give that width, as `plan` does; an answer whose
+        intervals are wider nevertheless says so.
+
         `account` is for a ledger whose accounting is either: "pure", "concentrated", or "auto" for the narrower answer.
         """
+        if (epsilon is None) == (within is None):
+            raise ParameterError("give epsilon, what the whole call may cost, or within, the width to reach; not both")
         # Read once, into types of Python's own: what is charged and what is measured come of the same numbers.
         limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
         sql, dialect = plain_text(sql), plain_text(dialect)
         question = self._questions.read(self._holdings, sql, limits, dialect, options)
+        if within is not None:
+            within = plain_within(within)
+            planned = self._planned(question, None, within, confidence, options, shares, limits, rows, account)
+            epsilon, account = planned.cost.epsilon, planned.account or account
         request: SqlRequest | JoinRequest
         if isinstance(question, Conjunction):
             request = join_request(self.policy, question, sql, dialect, epsilon, confidence, options, shares, limits)
@@ -131,7 +160,8 @@ class Session:
             level = confidence_level(confidence)
             request = sql_request(self.policy, question, sql, dialect, exact_epsilon(epsilon), level, shares)
         asked = self._holdings.ask(request, account)
-        return asked.result.marked(asked.stored)
+        wider = () if within is None else wider_than_wanted(asked.result, within)
+        return asked.result.marked(asked.stored, wider)
 
     def view(
         self, name: str, sql: str, *, at_most: Mapping[str, int] | None = None, dialect: str = DIALECT

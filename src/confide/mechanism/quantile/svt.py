@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -65,7 +65,8 @@ class Walk:
         end = self.lower(max(self.q, 1 - self.q), self.setting.row_epsilon / sides, self.setting.miss / sides)
         low, high = self.setting.ends
         values_per_row = (self.expectation.spread or (high - low)) / (self.expectation.rows or TYPICAL_ROWS)
-        return rank_forecast(end.ranks(values_per_row), self.setting, self.expectation, self.q)
+        forecast = rank_forecast(end.ranks(values_per_row), self.setting, self.expectation, self.q)
+        return replace(forecast, ranks=end.ranks(self.setting.size))
 
     def lower(self, q: Fraction, epsilon: Fraction, miss: float) -> "WalkedEnd":
         return walked_end(q, epsilon, self.setting.neighbours, miss, self.setting.size)

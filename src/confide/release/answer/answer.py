@@ -78,9 +78,12 @@ class Answer:
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before this call, which cost nothing then: a fact of the call, not of the answer."""
 
-    def marked(self, stored: bool) -> "Answer":
+    wider: tuple[str, ...] = field(default=(), compare=False)
+    """Which intervals are wider than the call wanted: a fact of the call as well."""
+
+    def marked(self, stored: bool, wider: tuple[str, ...] = ()) -> "Answer":
         """The same answer, as a call found it."""
-        return self if stored == self.stored else replace(self, stored=stored)
+        return self if (stored, wider) == (self.stored, self.wider) else replace(self, stored=stored, wider=wider)
 
     @property
     def each_confidence(self) -> float:
@@ -159,7 +162,7 @@ class Answer:
             "assumes": self.assumes,
             "unit": self.unit,
             "neighbours": self.neighbours,
-            "notes": [*self.notes, *(f"{c.name}: {c.note}" for c in self.values if c.note)],
+            "notes": [*self.notes, *(f"{c.name}: {c.note}" for c in self.values if c.note), *self.wider],
         }
         if self.chosen is not None:
             shown, groups = self.chosen

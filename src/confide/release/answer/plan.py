@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final, Literal
 
 from confide.release.answer import rendering
 from confide.release.cost import BudgetState, Cost
@@ -10,15 +11,28 @@ from confide.release.cost import BudgetState, Cost
 Within = float | int | str | Mapping[str, "float | int | str"]
 
 
+Depends = Literal["rows", "values", "changes"]
+FEWER: Final = (0.1, 0.01)
+"""Of the rows that a forecast takes: for which shares of them it is told as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedColumn:
-    """One aggregate: how wide its interval is expected to be, and from what."""
+    """One aggregate: how wide its interval is expected to be, and from what.
+
+    `depends`: on how many `rows` count, on where `values` lie, or on how many joined rows one unit `changes`; where it
+    is empty the noise alone says the width. `fewer` are the half-widths if a tenth or a hundredth of the rows count.
+    `ranks`, of a quantile: how many rows its ends are off.
+    """
 
     name: str
     half_width: float
     estimate: float
     mechanism: str
     assumes: str = "always"
+    depends: tuple[Depends, ...] = ()
+    fewer: tuple[float, ...] = ()
+    ranks: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +78,12 @@ class Plan:
             "columns": [
                 {
                     "name": c.name,
-                    "half_width": None if c.half_width == inf else c.half_width,
+                    "half_width": _finite(c.half_width),
                     "mechanism": c.mechanism,
                     "assumes": c.assumes,
+                    "depends": list(c.depends),
+                    "fewer": {f"{share:g}": _finite(half) for share, half in zip(FEWER, c.fewer, strict=False)},
+                    "ranks": c.ranks,
                 }
                 for c in self.columns
             ],
@@ -79,3 +96,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return rendering.plan_html(self)
+
+
+def _finite(width: float) -> float | None:
+    return None if width == inf else width

@@ -87,6 +87,7 @@ def answer_lines(answer: "Answer") -> list[str]:
     lines.append(f"{_held(answer)} {holds} · protects one {_unit(answer.unit)}")
     lines += answer.notes
     lines += [f"{column.name}: {column.note}" for column in answer.values if column.note]
+    lines += answer.wider
     if answer.test_noise:
         lines.append(_WATERMARK)
     return [printable(line) for line in lines]
@@ -136,16 +137,29 @@ def plan_table(plan: "Plan") -> Any:
     from rich.table import Table  # noqa: PLC0415  loaded when printed
 
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    for name, justify in (
-        ("column", "left"),
-        ("expected ±", "right"),
-        ("mechanism", "left"),
-        ("interval assumes", "left"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for column in plan.columns:
-        table.add_row(printable(column.name), number(column.half_width), column.mechanism, column.assumes)
+    head, rows = _plan_rows(plan)
+    for name in head:
+        table.add_column(name, justify="right" if "±" in name or "%" in name else "left")
+    for row in rows:
+        table.add_row(*(printable(cell) for cell in row))
     return table
+
+
+def _plan_rows(plan: "Plan") -> tuple[tuple[str, ...], Rows]:
+    """Heads and cells; where a width depends on how many rows count, also those for fewer."""
+    shown = any(column.fewer for column in plan.columns)
+    fewer = ("at 10 % of the rows", "at 1 %") if shown else ()
+    rows = [
+        (
+            column.name,
+            number(column.half_width),
+            *([number(half) for half in column.fewer] or [""] * len(fewer)),
+            column.mechanism,
+            column.assumes,
+        )
+        for column in plan.columns
+    ]
+    return ("column", "expected ±", *fewer, "mechanism", "interval assumes"), rows
 
 
 def plan_lines(plan: "Plan") -> list[str]:
@@ -168,13 +182,10 @@ def plan_text(plan: "Plan") -> str:
 
 
 def plan_html(plan: "Plan") -> str:
-    rows = "".join(
-        f"<tr><td style='text-align:left'>{escape(c.name)}</td><td>{number(c.half_width)}</td>"
-        f"<td>{escape(c.mechanism)}</td><td>{escape(c.assumes)}</td></tr>"
-        for c in plan.columns
-    )
+    names, cells = _plan_rows(plan)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
     notes = "<br>".join(escape(line) for line in plan_lines(plan))
-    head = "<tr><th>column</th><th>expected ±</th><th>mechanism</th><th>interval assumes</th></tr>"
+    head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table><small>{notes}</small>"
 
 

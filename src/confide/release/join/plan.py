@@ -51,7 +51,9 @@ def plan_join(
         else:
             cut = priced.cut(place)
             half, assumes = cut.expected_half_width(changed), "density" if cut.condition else "at_most"
-        columns.append(PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes))
+        columns.append(
+            PlannedColumn(weight.name, half * float(weight.grain), 0.0, request.mechanism, assumes, ("changes",))
+        )
     if any(isinstance(column, ShownValue) and not isinstance(column.value, Estimated) for column in question.columns):
         notes.append("shown are the sums that are measured; what is computed from them follows from their intervals")
     notes.append(

@@ -1,31 +1,41 @@
 """How wide the intervals of a question are expected to be, and the least ε for a width. Public facts only."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, inf, log10, nan
+from math import ceil, log10
+from typing import Final
 
 import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism import Measurement
 from confide.mechanism.interval.interval import nearest_double
+from confide.mechanism.statistic import StatisticPlan
 from confide.policy import Policy
 from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
-from confide.query.question import Question, ShownValue, all_values, measures_of, statistics_of
+from confide.query.question import (
+    Estimated,
+    Question,
+    ShownValue,
+    Value,
+    all_values,
+    measures_of,
+    statistics_of,
+)
 from confide.release.answer.chosen import choice_notes, expected_level, least_level
 from confide.release.answer.evaluation import Estimate, Evaluator, doubles, is_linear
 from confide.release.answer.miss_rate import needed_confidences
-from confide.release.answer.plan import PlannedColumn, Within
-from confide.release.arguments import by_name
-from confide.release.expected import expected_rows, group_count
+from confide.release.answer.plan import FEWER, Depends, PlannedColumn, Within
+from confide.release.answer.wanted import wanted_width
+from confide.release.expected import expected_rows, group_count, known_size
 from confide.release.sql.allocation import Allocation, allocate
 from confide.release.sql.grids import settled
 from confide.release.sql.statistics import expect_statistic, plan_statistic
 
-_ASSUMED_ROWS = 1_000
+_ASSUMED_ROWS: Final = 1_000
 _LARGEST_EPSILON = Fraction(10_000)
 _SMALLEST_EPSILON = Fraction(1, 10**9)
 
@@ -39,28 +49,46 @@ class Forecast:
     confidence: float
     split: Mapping[str, Fraction]
     rows: float
+    """Of a group, if all rows count and are shared evenly."""
     public_rows: int | None
     notes: tuple[str, ...]
     policy: Policy
     steady: bool
 
     def at(self, epsilon: Fraction) -> tuple[tuple[PlannedColumn, ...], Allocation]:
-        """The expected intervals at ε: those of a made-up group of typical rows, by the code of the real ones."""
+        """The expected intervals at ε, and those for fewer rows where they depend on how many there are."""
+        allocation = self._allocation(epsilon)
+        columns = self._columns(allocation, self.rows)
+        if any("rows" in column.depends for column in columns):
+            fewer = [self._columns(allocation, self.rows * share) for share in FEWER]
+            columns = [
+                replace(own, fewer=tuple(less.half_width for less in others)) if "rows" in own.depends else own
+                for own, *others in zip(columns, *fewer, strict=True)
+            ]
+        return tuple(columns), allocation
+
+    def _allocation(self, epsilon: Fraction) -> Allocation:
+        return allocate(self.question, self.budget, epsilon, self.confidence, self.split, self.public_rows)
+
+    def _columns(self, allocation: Allocation, rows: float) -> list[PlannedColumn]:
+        """The intervals of a made-up group of so many typical rows, by the code of the real ones."""
         question = self.question
         groups = group_count(question)
         measured, shown = (chosen(question, self.confidence, groups) for chosen in (least_level, expected_level))
-        allocation = allocate(question, self.budget, epsilon, self.confidence, self.split, self.public_rows)
         made_up = [
-            Measurement(np.array([round(measure.typical * Fraction(self.rows))], dtype=object), mechanism.law)
+            Measurement(np.array([round(measure.typical * Fraction(rows))], dtype=object), mechanism.law)
             for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
         ]
+        plans: list[StatisticPlan] = []
         expected: list[Estimate] = []
         read = settled(question, allocation.plans, self.policy, self.steady)
         for statistic, plan in zip(read.statistics, allocation.plans, strict=True):
-            # The mechanism is what it will be; how wide it is depends on how many rows the caller expects.
+            # The mechanism is what it will be; how wide it is depends on the rows, and on where values lie.
             level = needed_confidences(all_values(question), measured)[len(expected)]
-            paid = plan.setting
-            seen = plan_statistic(statistic, paid.epsilon, level, round(self.rows), plan.name, paid.delta)
+            spread = None if statistic.typical is None else float(statistic.typical[1] - statistic.typical[0])
+            paid, count = plan.setting, max(1, round(rows))
+            seen = plan_statistic(statistic, paid.epsilon, level, count, plan.name, paid.delta, spread)
+            plans.append(seen)
             expected.append(expect_statistic(seen, statistic))
         evaluator = Evaluator(question.measures, made_up, expected)
         columns = []
@@ -75,9 +103,35 @@ class Forecast:
             half = half if known is None else nearest_double(known)
             used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
             used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
-            names = " + ".join(dict.fromkeys(used))
-            columns.append(PlannedColumn(column.name, half, float(doubles(result.values)[0]), names, result.assumes))
-        return tuple(columns), allocation
+            ranks = plans[column.value.statistic].forecast.ranks if isinstance(column.value, Estimated) else None
+            columns.append(
+                PlannedColumn(
+                    column.name,
+                    half,
+                    float(doubles(result.values)[0]),
+                    " + ".join(dict.fromkeys(used)),
+                    result.assumes,
+                    depends_on(column.value, question),
+                    ranks=ranks,
+                )
+            )
+        return columns
+
+    def rank_notes(self, columns: Sequence[PlannedColumn]) -> list[str]:
+        """Of each quantile between which percentiles its ends lie: that takes no guess about values."""
+        values = {column.name: column.value for column in self.question.columns if isinstance(column, ShownValue)}
+        notes = []
+        for column in columns:
+            value = values[column.name]
+            if column.ranks is None or not isinstance(value, Estimated):
+                continue
+            q, share = float(self.question.statistics[value.statistic].q or 0), column.ranks / max(1.0, self.rows)
+            low, high = (f"{100 * min(max(end, 0.0), 1.0):.4g}" for end in (q - share, q + share))
+            notes.append(
+                f"{column.name}: its ends are some {column.ranks:,.0f} rows off the quantile, wherever values lie: "
+                f"between the {low} and the {high} percentile of {self.rows:,.0f} rows"
+            )
+        return notes
 
     def smallest_epsilon(self, within: Within) -> Fraction:
         """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
@@ -87,11 +141,11 @@ class Forecast:
                 f"within= looks for an ε for at most {MOST_SEARCHED} measured numbers at once; ask for fewer columns, "
                 "or give epsilon="
             )
-        target = _target(within, [column.name for column in asked])
+        target = wanted_width(within, [c.name for c in self.question.columns if isinstance(c, ShownValue)])
 
         def holds(epsilon: Fraction) -> bool:
-            columns, _ = self.at(epsilon)
-            return all(column.half_width <= target(column) for column in columns)
+            columns = self._columns(self._allocation(epsilon), self.rows)
+            return all(column.half_width <= target(column.name, column.estimate) for column in columns)
 
         if not holds(_LARGEST_EPSILON):
             raise ParameterError(
@@ -118,57 +172,39 @@ def forecast(
     steady: bool = True,
 ) -> Forecast:
     """How large groups are: told by the caller, else by the policy, else assumed, and said so."""
-    groups = group_count(question) or 1
-    sizes = [policy.tables[table].size for table in question.tables]
-    known = rows if rows is not None else (max(size for size in sizes if size is not None) if any(sizes) else None)
-    per_group = known / groups if known is not None else _ASSUMED_ROWS
+    groups, known = group_count(question) or 1, known_size(question, policy)
+    total = rows if rows is not None else None if known is None else known.rows
+    per_group = total / groups if total is not None else _ASSUMED_ROWS
     shown = [column.value for column in question.columns if isinstance(column, ShownValue)]
-    depends = not all(is_linear(value, question.measures) for value in shown)
-    notes: tuple[str, ...] = ()
-    if depends:
+    depends = {what for value in shown for what in depends_on(value, question)}
+    notes = []
+    if "rows" in depends:
         said = (
             "as the caller says"
             if rows is not None
-            else "as the policy's size says"
+            else f"as the policy's size of {known.table} says"
             if known is not None
-            else "assumed"
+            else "assumed, since the policy says no size"
         )
-        notes = (f"the width depends on how many rows a group has: {per_group:,.0f} here, {said}",)
+        notes.append(
+            f"the width depends on how many rows of a group count: {per_group:,.0f} here, {said}, if all count"
+            f"{' and groups are even' if groups > 1 else ''}; conditions, NULL and joins leave fewer"
+        )
+    if "values" in depends:
+        notes.append(
+            "the width depends on where values lie: evenly over their range here, or over what the policy calls typical"
+        )
     notes += choice_notes(question, group_count(question))
-    return Forecast(
-        question, budget, confidence, split, per_group, expected_rows(question, policy), notes, policy, steady
-    )
+    expected = expected_rows(question, policy)
+    return Forecast(question, budget, confidence, split, per_group, expected, tuple(notes), policy, steady)
 
 
-def _target(within: Within, names: list[str]) -> Callable[[PlannedColumn], float]:
-    if isinstance(within, Mapping):
-        widths = by_name(within, "within", "{'n': 50, 'avg': '2%'}")
-        unknown = sorted(set(widths) - set(names))
-        if unknown:
-            raise ParameterError(f"within names {', '.join(unknown)}, but the answer's columns are {', '.join(names)}")
-        each = {name: _one_target(value) for name, value in widths.items()}
-        return lambda column: each[column.name](column) if column.name in each else inf
-    return _one_target(within)
-
-
-def _one_target(within: float | int | str) -> Callable[[PlannedColumn], float]:
-    if isinstance(within, str) and within.strip().endswith("%"):
-        share = _positive(within.strip()[:-1], within) / 100
-        return lambda column: share * abs(column.estimate)
-    width = _positive(within, within)
-    return lambda _: width
-
-
-def _positive(value: object, given: object) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = nan
-    if isinstance(value, bool) or not 0 < number < inf:
-        raise ParameterError(
-            f"within={shown_value(given)} is not a width; write a number above 0, such as 50, or a share such as '5%'"
-        )
-    return number
+def depends_on(value: Value, question: Question) -> tuple[Depends, ...]:
+    """What the width of an interval depends on beside the noise; nothing where the laws say it alone."""
+    if is_linear(value, question.measures):
+        return ()
+    total = isinstance(value, Estimated) and question.statistics[value.statistic].kind == "total"
+    return ("values",) if total else ("rows", "values")
 
 
 def _short(value: Fraction) -> Fraction:

@@ -148,7 +148,9 @@ def plan_question(
     notes = [*predicted.notes, *_bound_notes(question), *key_notes(question, question.summary)]
     if within is not None:
         exact = predicted.smallest_epsilon(within)
-        notes.append(f"ε = {show(exact)} is the smallest that gives ±{within}")
+        notes.append(
+            f"ε = {show(exact)} is the smallest that gives ±{within}{' if that is so' if predicted.notes else ''}"
+        )
     elif epsilon is not None:
         exact = exact_epsilon(epsilon)
     else:
@@ -156,6 +158,7 @@ def plan_question(
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
     notes += _threshold_notes(allocation)
+    notes += predicted.rank_notes(columns)
     notes += grid_notes(settled(question, allocation.plans, holdings.policy, steady), holdings.policy)
     return Plan(
         columns=tuple(assuming_bounds(column, question.counted) for column in columns),

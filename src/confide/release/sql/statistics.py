@@ -26,14 +26,16 @@ def plan_statistic(
     rows: int | None,
     mechanism: str | None = None,
     delta: Fraction = Fraction(0),
+    spread: float | None = None,
 ) -> StatisticPlan:
     """The plan of one statistic at ε; `rows` is what is publicly expected of a group, for forecasts and for `auto`.
 
-    With a δ, ε stands for ρ = ε²/2.
+    With a δ, ε stands for ρ = ε²/2. `spread`, over which most values are believed to lie, is for forecasts only: what
+    is measured has none.
     """
     domain = None if statistic.low is None or statistic.high is None else (statistic.low, statistic.high)
     named = mechanism or statistic.mechanism
-    expectation = Expectation(rows=rows)
+    expectation = Expectation(rows, spread)
     shared = (domain, epsilon, confidence, statistic.neighbours, statistic.rows, named, expectation)
     if statistic.kind == "quantile":
         return quantile_plan(statistic.q, *shared, delta)
@@ -97,10 +99,13 @@ def _ends(result: StatisticEstimate, statistic: Statistic) -> tuple[float, float
 
 
 def expect_statistic(plan: StatisticPlan, statistic: Statistic) -> Estimate:
-    """A forecast as if it had been measured: the middle of the range, give or take the expected half-width."""
+    """A forecast as if it had been measured: the middle of where values lie, give or take the expected half-width."""
     grain = float(statistic.grain)
-    known = statistic.low is not None and statistic.high is not None
-    middle = grain * (statistic.low + statistic.high) / 2 if known else 0.0  # type: ignore[operator]
+    middle = 0.0
+    if statistic.typical is not None:
+        middle = grain * float(sum(statistic.typical)) / 2
+    elif statistic.low is not None and statistic.high is not None:
+        middle = grain * (statistic.low + statistic.high) / 2
     half = plan.forecast.half_width * grain
     if isinstance(statistic.grid, EvenGrid):
         half += statistic.grid.step * grain / 2
