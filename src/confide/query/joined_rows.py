@@ -23,7 +23,7 @@ Sources = Mapping[str, Source]
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class RowFactor:
     """So many rows of some sources, for each choice of rows of the others. `groups`: how many groups they make.
 
     `behind` are the sources through whose rows these are found, themselves among them.
@@ -40,7 +40,7 @@ class Factor:
 class JoinedRows:
     """What one unit has in a join at most: the product of the factors."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[RowFactor, ...]
     least_groups: int
     """The most that the policy says of any one of its tables; a bound on groups is never below."""
 
@@ -91,7 +91,7 @@ def _limit(source: Source) -> Contribution:
 # --- private tables ---------------------------------------------------------------------------------------------------
 
 
-def _private_factors(private: Sources, joins: Sequence[Join], policy: Policy) -> list[Factor]:
+def _private_factors(private: Sources, joins: Sequence[Join], policy: Policy) -> list[RowFactor]:
     """The rows of each source that no other names; of those that name each other, of the one that has fewest."""
     named = _named(private, joins, policy)
     factors = []
@@ -101,7 +101,7 @@ def _private_factors(private: Sources, joins: Sequence[Join], policy: Policy) ->
         free = naming <= alike and name == min(alike, key=lambda other: (_limit(private[other]).rows, other))
         limit, own = _limit(source), frozenset((name,))
         rows = limit.rows if free else 1
-        factors.append(Factor(own, rows, limit.groups, f"{rows:,} of {source.label}", own))
+        factors.append(RowFactor(own, rows, limit.groups, f"{rows:,} of {source.label}", own))
     for join in joins:
         if join.optional and join.right.source in private:
             factors = _added(factors, join, private, policy)
@@ -135,7 +135,7 @@ def _is_key(source: Source, field: Field, policy: Policy) -> bool:
     return any((table.name, field.name) in own.references.values() for own in policy.tables.values())
 
 
-def _added(factors: list[Factor], join: Join, private: Sources, policy: Policy) -> list[Factor]:
+def _added(factors: list[RowFactor], join: Join, private: Sources, policy: Policy) -> list[RowFactor]:
     """A LEFT JOIN of rows that name the rows on its left: with p on the left and c on the right, c of the joined rows
     have a right side at most; if there is one, at most p − 1 have none.
     """
@@ -146,15 +146,15 @@ def _added(factors: list[Factor], join: Join, private: Sources, policy: Policy) 
         return factors
     (first, second), rest = (left[0], right[0]), [own for own in factors if own not in (left[0], right[0])]
     both, words = first.sources | second.sources, f"({first.words} + {second.words} - 1)"
-    return [Factor(both, first.rows + second.rows - 1, first.groups * second.groups, words, both), *rest]
+    return [RowFactor(both, first.rows + second.rows - 1, first.groups * second.groups, words, both), *rest]
 
 
 # --- public tables ----------------------------------------------------------------------------------------------------
 
 
 def _public_factors(
-    public: Sources, private: Sequence[Factor], joins: Sequence[Join], catalog: Catalog
-) -> Iterator[Factor]:
+    public: Sources, private: Sequence[RowFactor], joins: Sequence[Join], catalog: Catalog
+) -> Iterator[RowFactor]:
     """In an order in which each is joined to sources before it: for each row of these, so many of its own."""
     behind = {name: factor.behind for factor in private for name in factor.sources}
     pairs = [pair for join in joins for own in join.on for pair in (own, own[::-1])]
@@ -165,4 +165,4 @@ def _public_factors(
         ends = [(one, two) for one, two in pairs if one.source in behind and two.source == name]
         rows = max(1, catalog.multiplicity(source.label, tuple(dict.fromkeys(two.name for _, two in ends))))
         behind[name] = frozenset((name,)).union(*(behind[one.source] for one, _ in ends))
-        yield Factor(frozenset((name,)), rows, rows, f"{rows:,} of {source.label}", behind[name])
+        yield RowFactor(frozenset((name,)), rows, rows, f"{rows:,} of {source.label}", behind[name])

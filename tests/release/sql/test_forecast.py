@@ -1,6 +1,7 @@
 """What a forecast assumes, and that it comes true where that holds; what an answer says that came out wider."""
 
 import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -151,14 +152,16 @@ def test_ranks_of_a_quantile_need_no_guess(people: Session, data: dict[str, pl.D
 
 
 def test_typical_changes_forecasts_and_nothing_else(data: dict[str, pl.DataFrame]) -> None:
-    sql = "SELECT MEDIAN(wide) AS m, AVG(wide) AS a, SUM(free) AS s, COUNT(*) AS n FROM person"
+    """Though by what is believed another mechanism is forecast to be narrower for the second question."""
+    sql, small = "SELECT MEDIAN(wide) AS m, AVG(wide) AS a, SUM(free) AS s, COUNT(*) AS n FROM person", Fraction(1, 100)
     found = []
     for typical in (False, True):
         with confide.testing.open(policy(typical), data, seed=9) as session:
             plan = session.plan(sql, epsilon=10)
-            found.append((plan, session.sql(sql, epsilon=10), session.policy.facts_fingerprint))
+            answers = session.sql(sql, epsilon=10), session.sql("SELECT MEDIAN(wide) AS m FROM person", epsilon=small)
+            found.append((plan, [answer.to_bytes() for answer in answers], session.policy.facts_fingerprint))
     (first, one, facts), (second, other, same) = found
-    assert one.to_bytes() == other.to_bytes()
+    assert one == other
     assert facts == same
     assert first.mechanism == second.mechanism
     assert second.half_width["m"] < first.half_width["m"] / 100
