@@ -187,7 +187,7 @@ def _answer(holdings: Holdings, priced: PricedJoin, columns: Sequence[Column]) -
 def _uninformed(question: Conjunction, groups: int, columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(
         f"no information about {weight.name}{_of_groups(column.uninformed, groups)}: too little is "
-        "seen to learn what one unit adds, so the interval is what holds whatever the data are; say bounds, if known"
+        "seen to learn what one unit adds, so the interval is what holds where no unit adds more; say bounds, if known"
         for weight, column in zip(question.weights, columns, strict=True)
         if column.uninformed
     )
