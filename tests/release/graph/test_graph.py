@@ -205,10 +205,10 @@ def test_a_small_graph_has_no_information_and_says_so(mechanism):
             (row,) = (answer := graph.edges(1, 0.99 + run / 10**6, mechanism=mechanism)).to_dicts()
             assert row["edges_low"] <= len(pairs) <= row["edges_high"]
             assert row["edges_low"] < row["edges_high"]
-            assert answer.assumes == {"edges": "always"}
+            assert answer.assumes == {"edges": "at_most"}
             assert "no information" in str(answer)
         for declared, exact in ((graph.edges(5, at_most=40), len(pairs)), (graph.triangles(50, at_most=40), None)):
-            assert set(declared.assumes.values()) == {"always"}
+            assert set(declared.assumes.values()) == {"at_most"}
             assert "no information" not in str(declared)
             (row,) = declared.to_dicts()
             if exact is not None:
@@ -267,7 +267,7 @@ def test_stars_with_nodes_as_units(directed, more):
             assert row[f"{name}_low"] <= exact <= row[f"{name}_high"]
             assert answer.unit == "node of edge, with all its edges"
             if "at_most" in more:
-                assert answer.assumes == {name: "always"}
+                assert answer.assumes == {name: "at_most"}
                 assert "no node keeps more than 60 edges" in str(answer)
             else:
                 assert answer.assumes == {name: "density"}
@@ -287,7 +287,7 @@ def test_a_histogram_with_nodes_as_units(directed):
             column = answer.values[0]
             assert np.abs(np.array(column.values) - exact).max() <= 2
             assert all(low <= n <= high for low, n, high in zip(column.low, exact, column.high, strict=True))
-            assert answer.assumes == {"nodes": "always" if more else "density"}
+            assert answer.assumes == {"nodes": "at_most" if more else "density"}
         assert "both ends assume" in graph.degree_histogram(20_000, 25).values[0].note
 
 

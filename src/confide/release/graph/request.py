@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 UNINFORMED: Final = (
     "no information: too little is seen to learn how much one node has, so the interval is what "
-    "holds whatever the graph is; say at_most, if you know how many edges a node has at most"
+    "holds where no node has more than is kept; say at_most, if you know how many edges a node has at most"
 )
 MOST_EDGES: Final = 20_000_000
 """A larger table, by the size that the policy states, is not taken out of the database as a graph."""
@@ -181,7 +181,7 @@ def _answer(
     values, low, high = zip(*measured.results, strict=True)
     assumed = counting.assumed if measured.informed else ""
     said = assumed if measured.informed else UNINFORMED
-    assumes = "density" if assumed else "always"
+    assumes = "density" if assumed else "at_most" if pattern.notes else "always"  # notes say what is cut
     column = ValueColumn(pattern.name, "integer", values, low, high, counting.mechanism, assumes, said)
     odd = "self-loops and edges with an unknown end are left out; rows that say the same edge count once"
     return Answer(
