@@ -1,7 +1,7 @@
 """What a number of a row typically is, for forecasts alone: from where the policy believes most values to lie."""
 
 from fractions import Fraction
-from typing import assert_never
+from typing import Literal, assert_never
 
 from confide.policy import Number as NumberColumn
 from confide.policy import Unbounded
@@ -65,17 +65,19 @@ def _unclamped(number: Number) -> Ends:
             assert_never(number)
 
 
-def _combined(operation: str, left: Ends, right: Ends, same: bool) -> Ends:
+def _combined(operation: Literal["add", "multiply", "least", "greatest"], left: Ends, right: Ends, same: bool) -> Ends:
     match operation:
         case "add":
             return left[0] + right[0], left[1] + right[1]
-        case "multiply" if same and left[0] < 0 < left[1]:
-            return Fraction(0), max(end * end for end in left)
         case "multiply":
-            return _sorted(*(one * other for one in left for other in right))
+            products = [one * other for one in left for other in right]
+            return (Fraction(0), max(products)) if same and left[0] < 0 < left[1] else _sorted(*products)
         case "least":
             return min(left[0], right[0]), min(left[1], right[1])
-    return max(left[0], right[0]), max(left[1], right[1])
+        case "greatest":
+            return max(left[0], right[0]), max(left[1], right[1])
+        case _:
+            assert_never(operation)
 
 
 def _sorted(*ends: Fraction) -> Ends:
