@@ -42,7 +42,7 @@ class _Block:
     names: Names = field(default_factory=Names)
 
 
-def plain_form(select: exp.Select, policy: Policy, catalog: Catalog) -> exp.Select:
+def joined_form(select: exp.Select, policy: Policy, catalog: Catalog) -> exp.Select:
     """The query with its inner queries written out and its joins explicit; itself, if there is nothing to do."""
     return _Rewriting(policy, catalog).plain(select, {})
 
