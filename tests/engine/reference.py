@@ -32,6 +32,7 @@ from confide.query.tree import (
     Either,
     Field,
     FirstKnown,
+    Floored,
     Join,
     Key,
     Known,
@@ -311,6 +312,9 @@ class Reference:
             case Absolute(inner):
                 value = self.number(inner, row)
                 return None if value is None else abs(value)
+            case Floored(inner, divisor):
+                value = self.number(inner, row)
+                return None if value is None else value // divisor
             case Choice(branches, otherwise):
                 for condition, option in branches:
                     if self.holds(condition, row):

@@ -380,6 +380,10 @@ class Asker:
             lambda: self._one("text"),
             lambda: (c := self._one("number")) and f"BIN({c}, 10)",
             lambda: (c := self._one("date")) and f"BIN({c}, 20)",
+            lambda: (c := self._one("date")) and f"DATE_TRUNC('{self.rng.choice(('week', 'month', 'year'))}', {c})",
+            lambda: (c := self._one("number")) and f"FLOOR({c} / 20) * 20",
+            lambda: (c := self._one("number")) and f"CASE WHEN {c} > 20 THEN 'much' WHEN {c} > 3 THEN 'some' END",
+            lambda: f"({self.predicate(depth=2)})",
         ]
         count = self.rng.choice([0, 0, 1, 1, 1, 2])
         chosen = (self.rng.choice(options)() for _ in range(count))
@@ -414,9 +418,12 @@ class Asker:
             f"({a} + {b})", f"({a} - {b})", f"{a} * {factor}", f"({a} / {divisor})", f"-({a})", f"ABS({a})",
             f"LEAST({a}, {b})", f"GREATEST({a}, {b})", f"COALESCE({a}, {b})", f"({a} * {b})",
             f"CASE WHEN {condition} THEN {a} ELSE {b} END", f"CASE WHEN {condition} THEN {a} END",
+            f"FLOOR({a} / {abs(divisor)})", f"CEIL({a})", f"ROUND({a}, {rng.choice([0, 1, -1])})", f"TRUNC({a})",
+            f"SIGN({a})", f"ABS({a}) // 7", f"ABS({a}) % {abs(divisor)}",
         ]  # fmt: skip
         if dates:
             forms.append(f"({rng.choice(dates)} - {rng.choice(dates)})")
+            forms.append(f"{rng.choice(['YEAR', 'QUARTER', 'MONTH', 'DAY'])}({rng.choice(dates)})")
         return rng.choice(forms)
 
     def predicate(self, depth: int = 0) -> str:

@@ -40,6 +40,12 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.With,), "expressions recursive"),
         ((exp.CTE,), "this alias scalar materialized"),
         ((exp.Date,), "this expressions"),
+        ((exp.Floor, exp.Ceil, exp.Sign, exp.Trunc, exp.Lower, exp.Upper, exp.Trim, exp.TsOrDsToDate), "this"),
+        ((exp.Year, exp.Quarter, exp.Month, exp.Day), "this"),
+        ((exp.Extract, exp.IntDiv, exp.Mod, exp.Left, exp.Right), "this expression"),
+        ((exp.DPipe,), "this expression safe"),
+        ((exp.TimestampTrunc, exp.DateTrunc), "this unit"),
+        ((exp.Substring,), "this start length"),
         ((exp.Star,), ""),
     )
     for kind in kinds

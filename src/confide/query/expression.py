@@ -1,6 +1,7 @@
 """Row expressions: from the parser's nodes to ours, by a short whitelist; the rest is refused, with what works."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import reduce
 from typing import Literal
 
@@ -8,6 +9,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Category, Identifier
+from confide.query import calendar, rounding
 from confide.query import number as arithmetic
 from confide.query.comparison import (
     Operation,
@@ -43,9 +45,14 @@ _MOMENTS = (
 def number(node: exp.Expr, scope: Scope) -> Number:
     """A bounded number, or a refusal."""
     subject = scalar(node, scope)
-    if isinstance(subject, Field):
+    if not isinstance(subject, Field):
+        return subject
+    column = subject.column
+    if not isinstance(column, Category) or column.kind is not int:
         raise QueryError(not_a_number(subject))
-    return subject
+    scope.room.take(2 * len(column.values))
+    constants = ((value, arithmetic.constant(Fraction(value))) for value in column.values)
+    return arithmetic.choice(tuple((Among(subject, (value,)), constant) for value, constant in constants), None)
 
 
 def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
@@ -82,6 +89,19 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             return arithmetic.first_known(tuple(number(part, scope) for part in (node.this, *node.expressions)))
         case exp.Case() | exp.If():
             return _choice(node, scope)
+        case exp.Floor():
+            return rounding.floor_of(number(node.this, scope))
+        case exp.Ceil():
+            return rounding.ceiling_of(number(node.this, scope))
+        case exp.Round() | exp.Trunc():
+            return rounding.rounded(node, number(node.this, scope), scope)
+        case exp.Sign():
+            return rounding.sign_of(number(node.this, scope), scope)
+        case exp.IntDiv() | exp.Mod():
+            return rounding.divided(node, number(node.this, scope), number(node.expression, scope), scope)
+    part = calendar.part_asked_for(node)
+    if part is not None:
+        return calendar.part_of(part, number(part.day, scope), scope)
     raise QueryError(_unknown(node))
 
 
@@ -96,7 +116,8 @@ def _quotient(dividend: Number, divisor: Number) -> Number:
     return arithmetic.times(dividend, 1 / arithmetic.value_of(divisor))
 
 
-def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
+def choices(node: exp.Case | exp.If, scope: Scope) -> tuple[Sequence[Predicate], list[exp.Expr], exp.Expr | None]:
+    """The conditions of a CASE, what it is where each is the first to hold, and what it is otherwise, if not NULL."""
     clauses = [node] if isinstance(node, exp.If) else node.args["ifs"]
     subject = None if isinstance(node, exp.If) else node.this
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
@@ -105,11 +126,14 @@ def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
         if subject is None
         else _comparisons([("=", clause.this) for clause in clauses], subject, scope)
     )
-    branches = [
-        (condition, number(clause.args["true"], scope)) for condition, clause in zip(conditions, clauses, strict=True)
-    ]
-    otherwise = None if default is None or isinstance(bare(default), exp.Null) else number(default, scope)
-    return arithmetic.choice(tuple(branches), otherwise)
+    last = None if default is None or isinstance(bare(default), exp.Null) else default
+    return conditions, [clause.args["true"] for clause in clauses], last
+
+
+def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
+    conditions, results, default = choices(node, scope)
+    branches = [(condition, number(result, scope)) for condition, result in zip(conditions, results, strict=True)]
+    return arithmetic.choice(tuple(branches), None if default is None else number(default, scope))
 
 
 # --- predicates -------------------------------------------------------------------------------------------------------
@@ -260,8 +284,6 @@ def _unknown(node: exp.Expr) -> str:
         )
     if isinstance(node, _MOMENTS) or what in ("NOW", "TODAY", "GET_CURRENT_TIMESTAMP"):
         return f"{what} would change from day to day; write the date itself, DATE '2024-01-31'"
-    if isinstance(node, exp.Mod | exp.IntDiv):
-        return f"{shown(node)} is not answered, because a row may hold zero there; group with BIN(x, width) instead"
     if (
         isinstance(node, exp.Boolean | exp.Not | exp.And | exp.Or | exp.In | exp.Is | exp.Like)
         or type(node) in COMPARISONS
@@ -269,5 +291,6 @@ def _unknown(node: exp.Expr) -> str:
         return f"{shown(node)} is a condition, not a number; write CASE WHEN {shown(node)} THEN 1 ELSE 0 END"
     return (
         f"{what} is not answered in a row expression; these are: + - *, / by a constant, ABS, LEAST, GREATEST, "
-        "COALESCE, CASE, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
+        "COALESCE, CASE, FLOOR, CEIL, ROUND, TRUNC, SIGN, // and % by a constant, YEAR, QUARTER, MONTH, DAY, "
+        "DATE_TRUNC, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
     )

@@ -14,6 +14,7 @@ from confide.errors import QueryError
 from confide.policy import Category, Date, Identifier, Text
 from confide.policy import Number as NumberColumn
 from confide.privacy.limits import MOST_GROUPS, MOST_KEYS, MOST_NUMBERS
+from confide.query.computed_key import MOST_PLAIN, computed_key
 from confide.query.expression import number
 from confide.query.literal import bare, literal_number
 from confide.query.parse import shown
@@ -25,8 +26,6 @@ from confide.query.tree import BinnedKey, DeclaredKey, Derived, Field, Key, Numb
 _FIRST_DAY = (date.min - date(1970, 1, 1)).days
 MOST_STEPS = 100_000_000
 """Of arithmetic on released numbers, over all groups."""
-MOST_PLAIN = 10_000
-"""A ranged column may be grouped by its plain values when it has at most so many."""
 
 
 def bind_keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
@@ -72,13 +71,18 @@ def check_numbers(groups: int, columns: tuple[ShownKey | ShownValue, ...], value
 def find_key(node: exp.Expr, keys: tuple[Key, ...], scope: Scope) -> int | None:
     """The place of the key that an expression stands for, however it is spelled."""
     inner = bare(node)
-    if not keys or not ((isinstance(inner, exp.Column) and scope.holds(inner)) or _is_bin(inner)):
+    if not keys or not ((isinstance(inner, exp.Column) and scope.holds(inner)) or _is_computed(inner)):
         return None
     if isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star):
         subject = scope.field(inner)
         places = (place for place, key in enumerate(keys) if _subject(key) == subject)
         return next(places, None)
-    return place_of(_key(inner, scope), keys) if _is_bin(inner) else None
+    if not any(isinstance(key, BinnedKey) for key in keys):
+        return None
+    try:
+        return place_of(_key(inner, scope), keys)
+    except QueryError:
+        return None
 
 
 def place_of(wanted: Key, keys: tuple[Key, ...] | list[Key]) -> int | None:
@@ -137,6 +141,13 @@ def _subject(key: Key) -> Field | Number | None:
     return key.field
 
 
+def _is_computed(node: exp.Expr) -> bool:
+    """An expression of columns and no aggregates."""
+    if _is_bin(node):
+        return True
+    return not isinstance(node, exp.Column) and not any(isinstance(own, exp.AggFunc | exp.Query) for own in node.walk())
+
+
 def _is_bin(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.upper() == "BIN"
 
@@ -170,7 +181,8 @@ def _key(node: exp.Expr, scope: Scope) -> Key:
     if isinstance(node, exp.Anonymous) and _is_bin(node):
         return _binned(node, scope)
     if not isinstance(node, exp.Column):
-        raise QueryError(f"GROUP BY {shown(node)} is not answered; group by a declared column or BIN(column, width)")
+        key = computed_key(node, scope)
+        return replace(key, nulls=_nulls(key.number))
     subject = scope.field(node)
     if isinstance(subject, Reading | Derived):
         steps = subject.span.high - subject.span.low + 1

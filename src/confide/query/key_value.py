@@ -26,6 +26,9 @@ def spelled(key: Key, place: Any) -> Any:
         case BinnedKey(number=number, first=first, width=width, kind=kind):
             if place == key.count:
                 return None
+            if key.labels:
+                label = key.labels[place]
+                return _plain(label) if isinstance(label, Fraction) else label
             index = first + place * width
             if kind == "date":
                 return _EPOCH + timedelta(days=index)
@@ -36,8 +39,14 @@ def spelled(key: Key, place: Any) -> Any:
     assert_never(key)
 
 
+def _plain(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
 def whole(key: BinnedKey) -> bool:
     """Whether every bin begins at a whole number."""
+    if key.labels:
+        return all(isinstance(label, Fraction) and label.denominator == 1 for label in key.labels)
     grain = key.number.span.grain
     return (grain * key.first).denominator == 1 and (grain * key.width).denominator == 1
 

@@ -24,6 +24,7 @@ from confide.query.tree import (
     Constant,
     Field,
     FirstKnown,
+    Floored,
     Known,
     Number,
     OneOf,
@@ -142,6 +143,30 @@ def absolute(inner: Number) -> Number:
     span = inner.span
     low = 0 if span.low <= 0 <= span.high else min(abs(span.low), abs(span.high))
     return Absolute(inner, span_of(low, span.largest, span.grain, span.nullable))
+
+
+def floored(inner: Number, step: Fraction) -> Number:
+    """⌊value / step⌋, a whole number."""
+    _require_number(inner)
+    if isinstance(inner, Constant):
+        return constant(Fraction(floor(value_of(inner) / step)))
+    span, ratio = inner.span, inner.span.grain / step
+    low, high = span.low * ratio.numerator, span.high * ratio.numerator
+    if ratio.denominator == 1:
+        return Scaled(inner, ratio.numerator, 0, span_of(low, high, Fraction(1), span.nullable))
+    if ratio.numerator != 1:
+        inner = Scaled(inner, ratio.numerator, 0, span_of(low, high, Fraction(1), span.nullable))
+    low, high = low // ratio.denominator, high // ratio.denominator
+    return Floored(inner, ratio.denominator, span_of(low, high, Fraction(1), span.nullable))
+
+
+def narrowed(inner: Number, low: Fraction, high: Fraction) -> Number:
+    """A number of which more is known than follows from its parts; what is said of it must be so for every row."""
+    if isinstance(inner, Constant):
+        return inner
+    span = inner.span
+    least, most = max(span.low, ceil(low / span.grain)), min(span.high, floor(high / span.grain))
+    return replace(inner, span=replace(span, low=least, high=most))
 
 
 def choice(branches: tuple[tuple[Predicate, Number], ...], otherwise: Number | None) -> Number:

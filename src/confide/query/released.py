@@ -18,7 +18,7 @@ from confide.query.parse import conjuncts, shown
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, Order, ShownKey, ShownValue, Value
 from confide.query.scope import Scope
 from confide.query.spelling import nearest
-from confide.query.tree import BinnedKey, DeclaredKey, Key
+from confide.query.tree import BinnedKey, DeclaredKey, Key, Label
 from confide.query.view import PLACED
 
 
@@ -158,7 +158,18 @@ def _key_constant(key: Key, operation: Operation, node: exp.Expr, scope: Scope) 
         return value if isinstance(value, bool) else str(value)
     if not isinstance(key, BinnedKey):
         return text(node)
-    return _printed(node, key.kind)
+    if key.labels and isinstance(key.labels[0], str | bool):
+        return _label(key.labels, node)
+    return _printed(node, "date" if key.labels and isinstance(key.labels[0], date) else key.kind)
+
+
+def _label(labels: Sequence[Label], node: exp.Expr) -> str | bool:
+    inner = bare(node)
+    value = bool(inner.this) if isinstance(inner, exp.Boolean) else text(inner)
+    if value not in labels:
+        names = [str(label) for label in labels]
+        raise QueryError(f"no group is called {shown(node)}; {nearest(str(value), names, 'there are')}")
+    return value
 
 
 def _printed(node: exp.Expr, kind: Literal["number", "date"]) -> str:

@@ -24,6 +24,7 @@ from confide.query.tree import (
     Either,
     Field,
     FirstKnown,
+    Floored,
     Known,
     Number,
     OneOf,
@@ -65,7 +66,7 @@ class Room:
 def size(node: Field | Number | Predicate | Value) -> int:
     """The parts of a tree, those that are held twice counted twice."""
     match node:
-        case Scaled(inner) | Absolute(inner) | Between(inner) | Magnitude(inner) | Rounded(inner):
+        case Scaled(inner) | Absolute(inner) | Floored(inner) | Between(inner) | Magnitude(inner) | Rounded(inner):
             return 1 + size(inner)
         case Combined(_, left, right) | Compare(_, left, right) | Arithmetic(_, left, right):
             return 1 + size(left) + size(right)

@@ -25,6 +25,7 @@ from confide.query.tree import (
     Either,
     Field,
     FirstKnown,
+    Floored,
     Known,
     Number,
     OneOf,
@@ -139,6 +140,9 @@ class RowFacts:
                 own = self.of_number(inner)
                 ends = sorted((abs(own.low), abs(own.high)))
                 return IndexRange(0 if own.low <= 0 <= own.high else ends[0], ends[1], own.null) if own.some else own
+            case Floored(inner, divisor):
+                own = self.of_number(inner)
+                return IndexRange(own.low // divisor, own.high // divisor, own.null) if own.some else own
             case Choice(branches, otherwise):
                 return self._choice(branches, otherwise)
             case FirstKnown(options):
@@ -315,7 +319,7 @@ def _short(node: Number, depth: int = 2) -> bool:
     match node:
         case Reading() | Derived() | Constant():
             return True
-        case Scaled(inner) | Absolute(inner):
+        case Scaled(inner) | Absolute(inner) | Floored(inner):
             return depth > 0 and _short(inner, depth - 1)
         case Combined(_, left, right):
             return depth > 0 and _short(left, depth - 1) and _short(right, depth - 1)

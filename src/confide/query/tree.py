@@ -7,6 +7,7 @@ was pushed to the leaves), so a leaf may be false where SQL says unknown and the
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import date as Day  # noqa: N812
 from fractions import Fraction
 from typing import Literal
 
@@ -106,6 +107,15 @@ class Absolute:
 
 
 @dataclass(frozen=True, slots=True)
+class Floored:
+    """⌊index / divisor⌋, for a divisor above 0."""
+
+    inner: "Number"
+    divisor: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """CASE WHEN ... THEN ... ELSE ... END; `otherwise` None is NULL."""
 
@@ -122,7 +132,7 @@ class FirstKnown:
     span: Span
 
 
-Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Choice | FirstKnown
+Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Floored | Choice | FirstKnown
 
 
 def fields_of(node: object) -> Iterator[Field | Derived]:
@@ -288,10 +298,14 @@ class DeclaredKey:
     values: tuple[str | int | bool | None, ...]
 
 
+Label = str | bool | Fraction | Day
+"""What a group is called whose key is computed; all labels of a key are of one type."""
+
+
 @dataclass(frozen=True, slots=True)
 class BinnedKey:
-    """Group by ⌊(index − first) / width⌋; the key shown is the lower end of the bin. With `nulls` the last group, at
-    place `count`, is that of rows where the number is NULL.
+    """Group by ⌊(index − first) / width⌋; the key shown is the lower end of the bin, or the label in its place. With
+    `nulls` the last group, at place `count`, is that of rows where the number is NULL.
     """
 
     name: str
@@ -301,6 +315,7 @@ class BinnedKey:
     count: int
     kind: Literal["number", "date"]
     nulls: bool = False
+    labels: "tuple[Label, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,18 @@ from typing import Literal, assert_never
 
 from confide.policy import Number as NumberColumn
 from confide.policy import Unbounded
-from confide.query.tree import Absolute, Choice, Combined, Constant, Derived, FirstKnown, Number, Reading, Scaled
+from confide.query.tree import (
+    Absolute,
+    Choice,
+    Combined,
+    Constant,
+    Derived,
+    FirstKnown,
+    Floored,
+    Number,
+    Reading,
+    Scaled,
+)
 
 Ends = tuple[Fraction, Fraction]
 
@@ -19,7 +30,7 @@ def _is_said(number: Number) -> bool:
     match number:
         case Reading(field):
             return isinstance(field.column, NumberColumn | Unbounded) and field.column.typical is not None
-        case Scaled(inner) | Absolute(inner):
+        case Scaled(inner) | Absolute(inner) | Floored(inner):
             return _is_said(inner)
         case Combined(_, left, right):
             return _is_said(left) or _is_said(right)
@@ -53,6 +64,9 @@ def _unclamped(number: Number) -> Ends:
             return _sorted(*(end * factor + offset for end in _ends(inner)))
         case Combined(operation, left, right):
             return _combined(operation, _ends(left), _ends(right), left == right)
+        case Floored(inner, divisor):
+            low, high = _ends(inner)
+            return low / divisor, high / divisor
         case Absolute(inner):
             low, high = _ends(inner)
             return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))

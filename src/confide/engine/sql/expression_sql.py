@@ -28,6 +28,7 @@ from confide.query.tree import (
     Either,
     Field,
     FirstKnown,
+    Floored,
     Join,
     Known,
     Number,
@@ -154,6 +155,11 @@ class RowWriter:
                 return f"{operation.upper()}({self.number(left)}, {self.number(right)})"
             case Absolute(inner):
                 return f"ABS({self.number(inner)})"
+            case Floored(inner, divisor, span):
+                # Never negative, so truncating division is flooring on every engine. Its cast says that 64 bits do.
+                shifted = f"({self._wide(inner, inner.span)} - ({span.low * divisor}))"
+                narrow = max(inner.span.largest, abs(span.low * divisor)) < NARROW
+                return f"({cast(shifted, 'BIGINT') if narrow else shifted} // {divisor} + ({span.low}))"
             case Choice(branches, otherwise):
                 cases = [(self.predicate(condition), self.number(value)) for condition, value in branches]
                 return case(cases, None if otherwise is None else self.number(otherwise))

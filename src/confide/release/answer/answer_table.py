@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from functools import cached_property
 from typing import Any, Literal, Protocol, assert_never
 
@@ -192,7 +193,11 @@ def key_type(key: Key) -> KeyType:
         case DeclaredKey(values=values):
             kinds: dict[type, KeyType] = {str: "text", int: "integer", bool: "boolean"}
             return kinds[type(values[0])]
-        case BinnedKey(kind="date"):
+        case BinnedKey(labels=(bool(), *_)):
+            return "boolean"
+        case BinnedKey(labels=(str(), *_)):
+            return "text"
+        case BinnedKey(kind="date") | BinnedKey(labels=(date(), *_)):
             return "date"
         case BinnedKey():
             return "integer" if whole(key) else "number"

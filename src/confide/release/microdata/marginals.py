@@ -21,7 +21,8 @@ from confide.privacy.budget import Budget
 from confide.privacy.identity import digest_of, written
 from confide.privacy.limits import MOST_KEYS, MOST_MARGINALS
 from confide.privacy.loss import ZCDP, PureDP
-from confide.query.grouping import MOST_PLAIN, bin_key, check_groups
+from confide.query.computed_key import MOST_PLAIN
+from confide.query.grouping import bin_key, check_groups
 from confide.query.identity import SPELLING
 from confide.query.key_value import spelled
 from confide.query.scope import Catalog, reading

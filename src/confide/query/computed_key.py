@@ -1,0 +1,195 @@
+"""GROUP BY an expression of columns whose domain is public: its groups are what the expression makes of that domain.
+
+Texts, conditions and choices become numbers of labels: a row has the number of the label it falls under.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from fractions import Fraction
+from typing import Final
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+from confide.policy import Category
+from confide.query import number as arithmetic
+from confide.query.expression import COMPARISONS, choices, number, predicate
+from confide.query.literal import bare, is_text, literal_number, text
+from confide.query.parse import shown
+from confide.query.scope import Scope
+from confide.query.tree import Among, BinnedKey, Choice, Constant, Field, Label, Number, Predicate
+
+MOST_PLAIN: Final = 10_000
+"""A number may be grouped by its plain values when it has at most so many."""
+_EPOCH: Final = date(1970, 1, 1)
+_NO_KEYS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+_CONDITIONS: Final[tuple[type[exp.Expr], ...]] = (
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.In,
+    exp.Is,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    *COMPARISONS,
+)
+
+
+def computed_key(node: exp.Expr, scope: Scope) -> BinnedKey:
+    """The key that an expression is, unnamed; or a refusal."""
+    if isinstance(node, _NO_KEYS) or any(isinstance(own, exp.AggFunc | exp.Query) for own in node.walk()):
+        raise QueryError(f"GROUP BY {shown(node)} is not answered; group by a declared column or BIN(column, width)")
+    if node.find(exp.Column) is None:
+        raise QueryError(f"GROUP BY {shown(node)} is a constant; name a column")
+    found = _texts(node, scope)
+    if found is not None:
+        return found
+    subject = number(node, scope)
+    if isinstance(subject, Choice) and all(isinstance(value, Constant) for value in _values(subject)):
+        return _of_constants(subject)
+    span = subject.span
+    steps = span.high - span.low + 1
+    if steps > MOST_PLAIN:
+        raise QueryError(f"{shown(node)} has {steps:,} possible values; group by BIN({shown(node)}, width)")
+    return BinnedKey("", subject, span.low, 1, steps, "date" if span.date else "number")
+
+
+def _texts(node: exp.Expr, scope: Scope) -> BinnedKey | None:
+    """A key of texts, or of true and false; None if the expression is a number."""
+    if isinstance(node, _CONDITIONS):
+        return labelled([(predicate(node, scope), True), (predicate(node, scope, negated=True), False)])
+    if isinstance(node, exp.Case | exp.If) and any(is_text(result) for result in _results(node)):
+        return labelled(*_chosen(node, scope))
+    if isinstance(node, exp.Coalesce) and len(node.expressions) == 1 and is_text(node.expressions[0]):
+        field = _category(node.this, scope)
+        if field is not None:
+            return labelled(_images(field, str), text(node.expressions[0]))
+        return None
+    change = _change(node)
+    if change is not None:
+        inner, function = change
+        field = _category(inner, scope)
+        if field is not None:
+            return labelled(_images(field, function))
+        if not isinstance(node, exp.Cast):
+            raise QueryError(
+                f"GROUP BY {shown(node)}: {shown(inner)} has no list of values in the policy, so that groups are not "
+                "public; group by a declared column or BIN(column, width)"
+            )
+    return None
+
+
+def labelled(branches: Sequence[tuple[Predicate, Label]], otherwise: Label | None = None) -> BinnedKey:
+    """A key with the labels of some conditions, the first of which decides; a row without a label is in no group."""
+    labels = tuple(dict.fromkeys([*(label for _, label in branches), *(() if otherwise is None else (otherwise,))]))
+    if len({type(label) for label in labels}) > 1:
+        raise QueryError("the groups are called by texts and by numbers; write all of them as one kind")
+    if isinstance(labels[0], bool | Fraction | date):
+        labels = tuple(sorted(labels))
+    places = {label: arithmetic.constant(Fraction(place)) for place, label in enumerate(labels)}
+    number = arithmetic.choice(
+        tuple((condition, places[label]) for condition, label in branches),
+        None if otherwise is None else places[otherwise],
+    )
+    return BinnedKey("", number, 0, 1, len(labels), "number", labels=labels)
+
+
+def _of_constants(subject: Choice) -> BinnedKey:
+    """A choice of constants, each of which is a group."""
+    span = subject.span
+
+    def label(value: Number) -> Label:
+        assert isinstance(value, Constant)
+        return _EPOCH + timedelta(days=value.index) if span.date else value.index * span.grain
+
+    last = subject.otherwise
+    return labelled(
+        [(condition, label(value)) for condition, value in subject.branches], None if last is None else label(last)
+    )
+
+
+def _values(subject: Choice) -> list[Number]:
+    return [*(value for _, value in subject.branches), *(() if subject.otherwise is None else (subject.otherwise,))]
+
+
+def _results(node: exp.Case | exp.If) -> list[exp.Expr]:
+    clauses = [node] if isinstance(node, exp.If) else node.args["ifs"]
+    default = node.args.get("false" if isinstance(node, exp.If) else "default")
+    return [*(clause.args["true"] for clause in clauses), *(() if default is None else (default,))]
+
+
+def _chosen(node: exp.Case | exp.If, scope: Scope) -> tuple[list[tuple[Predicate, Label]], Label | None]:
+    """The conditions of a CASE of texts, with the text of each, and the text where none holds."""
+    branches: list[tuple[Predicate, Label]] = []
+    conditions, results, default = choices(node, scope)
+    for condition, result in zip(conditions, results, strict=True):
+        if not is_text(result):
+            raise QueryError(f"{shown(node)}: a CASE of texts has a text in every branch, or no ELSE")
+        branches.append((condition, text(result)))
+    if default is None:
+        return branches, None
+    if not is_text(default):
+        raise QueryError(f"{shown(node)}: a CASE of texts has a text in every branch, or no ELSE")
+    return branches, text(default)
+
+
+def _category(node: exp.Expr, scope: Scope) -> Field | None:
+    """A column with declared values."""
+    inner = bare(node)
+    found = scope.field(inner) if isinstance(inner, exp.Column) else None
+    return found if isinstance(found, Field) and isinstance(found.column, Category) else None
+
+
+def _images(field: Field, function: Callable[[str], str]) -> list[tuple[Predicate, Label]]:
+    """What a function makes of every declared value; values with one image are one group."""
+    assert isinstance(field.column, Category)
+    images: dict[str, list[str | int | bool]] = {}
+    for value in field.column.values:
+        written = str(value).lower() if isinstance(value, bool) else str(value)
+        images.setdefault(function(written), []).append(value)
+    return [(Among(field, tuple(values)), image) for image, values in images.items()]
+
+
+def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[str], str]] | None:
+    """The expression whose text a function changes, and how; functions may stand in each other."""
+    match node:
+        case exp.Paren():
+            return _change(node.this)
+        case exp.Lower():
+            own: Callable[[str], str] = str.lower
+        case exp.Upper():
+            own = str.upper
+        case exp.Trim():
+            own = lambda word: word.strip(" ")  # noqa: E731
+        case exp.Left() | exp.Right():
+            many = _whole(node.expression, node, least=0)
+            own = (
+                (lambda word: word[:many])
+                if isinstance(node, exp.Left)
+                else (lambda word: word[len(word) - min(many, len(word)) :])
+            )
+        case exp.Substring():
+            start = _whole(node.args["start"], node, least=1)
+            length = node.args.get("length")
+            end = None if length is None else start - 1 + _whole(length, node, least=0)
+            own = lambda word: word[start - 1 : end]  # noqa: E731
+        case exp.DPipe() if is_text(node.expression):
+            after = text(node.expression)
+            own = lambda word: word + after  # noqa: E731
+        case exp.Cast() if node.to.is_type(*exp.DataType.TEXT_TYPES):
+            own = str
+        case _:
+            return None
+    inside = _change(node.this)
+    if inside is None:
+        return node.this, own
+    inner, first = inside
+    return inner, lambda word: own(first(word))
+
+
+def _whole(node: exp.Expr, around: exp.Expr, least: int) -> int:
+    value = literal_number(node)
+    if value.denominator != 1 or not least <= value < 2**31:
+        raise QueryError(f"{shown(around)}: places and lengths are whole numbers from {least} on")
+    return int(value)
