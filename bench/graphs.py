@@ -133,9 +133,9 @@ def _cut(network: Network) -> None:
         for epsilon in (1, 8):
             mechanism = CutHistogram(Truncation(levels, Fraction(epsilon), MISS))
             results = [mechanism.measure(counts, kept[: len(counts)], source) for _ in range(RUNS)]
-            error = float(np.median([np.abs(values - exact).mean() for values, _ in results]))
-            half = float(np.median([width for _, width in results]))
-            hits = np.mean([np.abs(values - exact) <= width for values, width in results], axis=0)
+            error = float(np.median([np.abs(values - exact).mean() for values, _, _ in results]))
+            half = float(np.median([width for _, width, *_ in results]))
+            hits = np.mean([np.abs(values - exact) <= width for values, width, _ in results], axis=0)
             print(
                 f"    degrees   {_level(levels)}  ε = {epsilon}  {UP_TO} cells of {exact.sum():,} nodes  "
                 f"mean error {error:,.0f}  half-width {half:,.0f}  coverage {hits.mean():.2f}, "
