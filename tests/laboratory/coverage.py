@@ -148,7 +148,7 @@ class Rehearsed(Holdings):
     last: Any = None
     """The request that was made last, and its price."""
 
-    def ask(self, request: Any) -> Any:
+    def ask(self, request: Any, account: Any = "auto") -> Any:
         object.__setattr__(self, "last", (request, request.price(self.policy.budget)))
         return Asked(self.measured(*self.last), stored=False)
 

@@ -16,7 +16,7 @@ SOURCES = Path(confide.__file__).parent
 ADDING = {"sum", "cumsum", "prod", "cumprod", "dot", "matmul", "einsum", "tensordot", "bincount", "reduceat"}
 BOUNDS = {
     "engine/read/network.py": (8, "degrees and paths of two edges: fewer than 2^31 edges, so at most 2^62"),
-    "engine/read/multipass.py": (2, "rows"),
+    "engine/read/multipass.py": (3, "rows"),
     "engine/read/cells_from_tally.py": (
         5,
         "rows; a weighted sum is in 64 bits only where largest × rows is small",

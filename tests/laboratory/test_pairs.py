@@ -121,8 +121,8 @@ def test_words_on_stderr_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fact_of_the_data_in_a_note_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = asking._release
 
-    def telling(holdings: Any, question: Any, exact: Any, *rest: Any) -> Any:
-        answer = plain(holdings, question, exact, *rest)
+    def telling(holdings: Any, question: Any, name: str, exact: Any, *rest: Any) -> Any:
+        answer = plain(holdings, question, name, exact, *rest)
         object.__setattr__(answer, "notes", (*answer.notes, f"{sum(int(cell.sum()) for cell in exact.cells)} in all"))
         return answer
 
@@ -133,10 +133,10 @@ def test_a_fact_of_the_data_in_a_note_is_caught(monkeypatch: pytest.MonkeyPatch)
 def test_a_failure_that_follows_the_data_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = asking._release
 
-    def failing(holdings: Any, question: Any, exact: Any, *rest: Any) -> Any:
+    def failing(holdings: Any, question: Any, name: str, exact: Any, *rest: Any) -> Any:
         if any(int(cell.sum()) % 2 for cell in exact.cells):
             raise OverflowError("odd")
-        return plain(holdings, question, exact, *rest)
+        return plain(holdings, question, name, exact, *rest)
 
     monkeypatch.setattr(asking, "_release", failing)
     assert any("failure after" in found or "BROKEN" in found for found in run(0, 60).violations)

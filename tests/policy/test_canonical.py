@@ -30,7 +30,7 @@ from tests.policy.samples import PEOPLE, people
 
 printable = st.text(min_size=1, max_size=12).filter(lambda text: text.isprintable() and text == text.strip())
 column_names = st.lists(printable, min_size=1, max_size=5, unique_by=str.casefold)
-any_text = st.text(max_size=20)
+any_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 grains = st.fractions(min_value=Fraction(1, 10**6), max_value=1000, max_denominator=10**6)
 
 
@@ -40,7 +40,8 @@ def numbers(draw: st.DrawFn, name: str) -> Number:
     low, high = sorted(draw(st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=2, unique=True)))
     bins = draw(st.none() | st.integers(1, high - low))
     typical = draw(st.sampled_from((None, (low * grain, (low + high) * grain / 2))))
-    return Number(name, low * grain, high * grain, grain, None if bins is None else bins * grain, typical)
+    nulls = draw(st.booleans())
+    return Number(name, low * grain, high * grain, grain, None if bins is None else bins * grain, nulls, typical)
 
 
 @st.composite

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Category, Identifier
-from confide.query import calendar, rounding
+from confide.query import calendar, whole_numbers
 from confide.query import number as arithmetic
 from confide.query.comparison import (
     Operation,
@@ -90,15 +90,15 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
         case exp.Case() | exp.If():
             return _choice(node, scope)
         case exp.Floor():
-            return rounding.floor_of(number(node.this, scope))
+            return whole_numbers.floor_of(number(node.this, scope))
         case exp.Ceil():
-            return rounding.ceiling_of(number(node.this, scope))
+            return whole_numbers.ceiling_of(number(node.this, scope))
         case exp.Round() | exp.Trunc():
-            return rounding.rounded(node, number(node.this, scope), scope)
+            return whole_numbers.rounded(node, number(node.this, scope), scope)
         case exp.Sign():
-            return rounding.sign_of(number(node.this, scope), scope)
+            return whole_numbers.sign_of(number(node.this, scope), scope)
         case exp.IntDiv() | exp.Mod():
-            return rounding.divided(node, number(node.this, scope), number(node.expression, scope), scope)
+            return whole_numbers.divided(node, number(node.this, scope), number(node.expression, scope), scope)
     part = calendar.part_asked_for(node)
     if part is not None:
         return calendar.part_of(part, number(part.day, scope), scope)

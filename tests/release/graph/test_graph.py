@@ -367,7 +367,8 @@ def test_paid_once():
         assert session.budget.spent == 1
         assert session.graph("EDGE", "SRC", "DST").triangles(1) == first
         assert session.budget.spent == 1
-        graph.triangles(1, mechanism="smooth")
+        assert graph.triangles(1, mechanism="smooth") == first  # what auto takes
+        graph.triangles(1, mechanism="ladder")
         assert session.budget.spent == 2
 
 

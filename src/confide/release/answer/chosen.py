@@ -20,15 +20,16 @@ quantile's, it has the rate for the least r there can be, which is no larger; no
 the intervals of all groups share one noisy scale, as in joins, the part of the miss rate that is for the scale adds
 P(scale too small) once, and the proof stands for the rest.
 
-Keys of undeclared domain: which of them passed the threshold is a choice too, by noise that no interval is computed
-from. Given which passed, all of the above holds with `groups` for how many did.
+Keys of undeclared domain: which of them passed the threshold is a choice too. It is made by noise that no interval is
+computed from, or, where the number that showed a key is its count, by noise whose interval holds given that it passed.
+Given which passed, all of the above holds with `groups` for how many did.
 
 Not chosen by value, and unchanged: rows that keys alone choose (HAVING on keys, LIMIT in an order of keys), and a LIMIT
 that leaves out nothing. With shown = groups, (*) is the usual miss rate.
 """
 
 from fractions import Fraction
-from typing import Final
+from typing import Final, assert_never
 
 from confide.mechanism.noise.law import Confidence
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, Shown, ShownKey
@@ -109,3 +110,5 @@ def _looks_at_values(condition: Condition) -> bool:
             return any(_looks_at_values(part) for part in parts)
         case Comparison(_, left, _):
             return not isinstance(left, ShownKey)
+        case _:
+            assert_never(condition)

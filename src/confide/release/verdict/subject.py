@@ -28,6 +28,7 @@ from confide.query.tree import (
     Combined,
     Compare,
     Constant,
+    Field,
     Join,
     Number,
     Predicate,
@@ -108,9 +109,19 @@ def _single_value(question: Question) -> Value:
         raise QueryError("HAVING, ORDER BY and LIMIT have no place in a verdict: there is one for every key")
     if question.summary.open_keys:
         raise QueryError("GROUP BY takes columns whose values the policy declares, so that every key has its verdict")
-    if not isinstance(values[0], Measured | Mean | Estimated):
+    ratio = isinstance(values[0], Mean) and not _is_average(values[0], question)
+    if ratio or not isinstance(values[0], Measured | Mean | Estimated):
         raise QueryError(f"a verdict is about {_AGGREGATES}, with WHERE and GROUP BY, and not about arithmetic on them")
     return values[0]
+
+
+def _is_average(mean: Mean, question: Question) -> bool:
+    """Whether a mean is that of all known values of a number: other ratios of sums and counts are means as well."""
+    summed, counted = (question.summary.cells[question.measures[m].terms[0][1]] for m in (mean.total, mean.count))
+    if summed.kind != "total" or counted.where != summed.where or summed.subject is None:
+        return False
+    assert not isinstance(summed.subject, Field)
+    return counted.subject == summed.subject or (counted.kind == "rows" and not summed.subject.span.nullable)
 
 
 def _facts(kind: Any, question: Question, statistic: Statistic, whole: int | None = None) -> Facts:
