@@ -63,6 +63,8 @@ def judged(connection: Connection, mark: Mark | None, site: Site) -> Opened:
         require_mark(connection, mark, position, first["ledger"], site)
     _require_accounts(connection, position)
     terms = Terms.read(storage.entry(connection, position.terms)[0])
+    if not terms.coherent:
+        raise LedgerDamaged(f"the ledger {site.name} has a cap of more than the ε beside it")
     anchored = mark is not None and mark.sequence == position.sequence
     return Opened(first["ledger"], storage.secret(connection, first), terms, position, anchored)
 
@@ -124,7 +126,10 @@ def _walk(connection: Connection, replay: Replay, mark: Mark | None, site: Site)
                 and rows[mark.sequence - first][2].hex() != mark.hash
             ):
                 raise forked(mark, site)
-            answered.update(found.answered)
+            pointed = dict(found.answered)
+            if len(pointed) < len(found.answered) or answered.keys() & pointed.keys():
+                raise LedgerDamaged(f"two charges of the ledger {site.name} point to one answer")
+            answered.update(pointed)
             for sequence, charge, kept in found.answers:
                 if answered.pop(sequence, None) != charge:
                     raise LedgerDamaged(f"the answer of entry {sequence} of the ledger cannot be found by its charge")

@@ -62,6 +62,9 @@ def part_asked_for(node: exp.Expr) -> PartAsked | None:
 
 def part_of(asked: PartAsked, day: Number, scope: Scope) -> Number:
     """A part of a date as a number, or as the date of its first day."""
+    days = {"YEAR": 365, "QUARTER": 90, "MONTH": 28, "WEEK": 7}.get(asked.unit, 28)
+    if 2 * (day.span.high - day.span.low) // days > scope.room.left:
+        scope.room.take(scope.room.left + 1)  # before they are listed: a calendar has many weeks
     if not day.span.date:
         raise QueryError(f"{shown(asked.day)} is no date; {asked.unit} is of a date column")
     if asked.unit == "DAY":

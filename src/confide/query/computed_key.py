@@ -3,6 +3,7 @@
 Texts, conditions and choices become numbers of labels: a row has the number of the label it falls under.
 """
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
@@ -13,6 +14,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category
 from confide.query import number as arithmetic
+from confide.query.comparison import lowered
 from confide.query.expression import COMPARISONS, choices, number, predicate
 from confide.query.literal import bare, is_text, literal_number, text
 from confide.query.parse import shown
@@ -157,11 +159,11 @@ def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[str], str]] | None:
         case exp.Paren():
             return _change(node.this)
         case exp.Lower():
-            own: Callable[[str], str] = str.lower
+            own: Callable[[str], str] = lowered
         case exp.Upper():
-            own = str.upper
+            own = _raised
         case exp.Trim():
-            own = lambda word: word.strip(" ")  # noqa: E731
+            own = _trimmed
         case exp.Left() | exp.Right():
             many = _whole(node.expression, node, least=0)
             own = (
@@ -170,6 +172,8 @@ def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[str], str]] | None:
                 else (lambda word: word[len(word) - min(many, len(word)) :])
             )
         case exp.Substring():
+            if node.args.get("start") is None:
+                raise QueryError(f"{shown(node)} lacks a part; write SUBSTRING(text, start, length)")
             start = _whole(node.args["start"], node, least=1)
             length = node.args.get("length")
             end = None if length is None else start - 1 + _whole(length, node, least=0)
@@ -186,6 +190,17 @@ def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[str], str]] | None:
         return node.this, own
     inner, first = inside
     return inner, lambda word: own(first(word))
+
+
+def _raised(word: str) -> str:
+    """In upper case letter by letter, as databases do it: ß stays one letter."""
+    return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in word)
+
+
+def _trimmed(word: str) -> str:
+    """Without the spaces, of any width, around it."""
+    spaces = "".join({letter for letter in word if unicodedata.category(letter) == "Zs"})
+    return word.strip(spaces) if spaces else word
 
 
 def _whole(node: exp.Expr, around: exp.Expr, least: int) -> int:

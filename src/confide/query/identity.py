@@ -4,6 +4,7 @@ What follows from the policy's facts is left out, because those are part of ever
 its type, and the columns that order a unit's rows. So is what only forecasts look at.
 """
 
+from fractions import Fraction
 from typing import Any, Final
 
 from confide.policy import Category
@@ -21,6 +22,12 @@ def _own_values(key: tree.DeclaredKey) -> tuple[object, ...] | None:
     column = key.field.column
     declared = isinstance(column, Category) and key.values == (*column.values, *((None,) if column.nulls else ()))
     return None if declared else key.values
+
+
+def _labels(labels: tuple[tree.Label, ...]) -> tuple[str, ...]:
+    """Labels of one type, after its name: a number and the text of it are two."""
+    kinds = {str: "text", bool: "boolean", Fraction: "number"}
+    return (kinds.get(type(labels[0]), "date"), *map(str, labels)) if labels else ()
 
 
 SPELLING: Final[Spelling] = {
@@ -55,7 +62,7 @@ SPELLING: Final[Spelling] = {
     EvenGrid: ("even grid", lambda n: (n.low, n.high, n.step)),
     FloatingGrid: ("floating grid", lambda n: (n.low, n.high, n.centre, n.digits)),
     tree.DeclaredKey: ("key", lambda n: (n.name, n.field, _own_values(n))),
-    tree.BinnedKey: ("bins", lambda n: (n.name, n.number, n.first, n.width, n.count, n.kind, *map(str, n.labels))),
+    tree.BinnedKey: ("bins", lambda n: (n.name, n.number, n.first, n.width, n.count, n.kind, *_labels(n.labels))),
     tree.UnknownKey: ("open key", lambda n: (n.name, n.field)),
     tree.Bound: ("bound", lambda n: (n.unit, n.rows, n.groups)),
     tree.Summary: ("summary", lambda n: (n.relation, n.where, n.bound, n.keys, n.cells, n.tallies)),
@@ -97,6 +104,7 @@ SPELLING: Final[Spelling] = {
         ),
     ),
 }  # fmt: skip
+
 
 LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     tree.Field: ("column",),  # told by its name; its facts are the policy's

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 
+_EXACT = 2.0**53
 _EPOCH = date(1970, 1, 1)
 HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "<": lambda a, b: a < b,
@@ -60,4 +61,6 @@ def key_holds(key: Key, place: Any, operation: str, constant: str | bool) -> boo
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return str(int(value))  # as a constant without a fraction is written
     return str(Fraction(value)) if isinstance(value, int) else str(value)

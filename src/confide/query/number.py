@@ -156,8 +156,8 @@ def floored(inner: Number, step: Fraction) -> Number:
         return Scaled(inner, ratio.numerator, 0, span_of(low, high, Fraction(1), span.nullable))
     if ratio.numerator != 1:
         inner = Scaled(inner, ratio.numerator, 0, span_of(low, high, Fraction(1), span.nullable))
-    low, high = low // ratio.denominator, high // ratio.denominator
-    return Floored(inner, ratio.denominator, span_of(low, high, Fraction(1), span.nullable))
+    divisor = min(ratio.denominator, max(abs(low), abs(high)) + 1)  # any larger one gives 0 and -1 as well
+    return Floored(inner, divisor, span_of(low // divisor, high // divisor, Fraction(1), span.nullable))
 
 
 def narrowed(inner: Number, low: Fraction, high: Fraction) -> Number:

@@ -122,6 +122,11 @@ def test_it_is_the_same_question(policy: str, written: str, plain: str) -> None:
 
 
 MORE = [
+    "SELECT SUM(a) AS n FROM (SELECT age, kids FROM person) AS q(b, a)",
+    "WITH u(a, b) AS (SELECT age, kids FROM person) SELECT SUM(a) AS n FROM u AS q(b, a)",
+    "WITH u(a, b) AS (SELECT age, kids FROM person) SELECT SUM(b) AS n FROM u AS q(x)",
+    "SELECT FLOOR(a / 10) AS age, COUNT(*) AS n FROM (SELECT age AS a FROM person) s GROUP BY age",
+    "SELECT a AS kids, COUNT(*) AS n FROM (SELECT age < 50 AS a, region FROM person) s GROUP BY kids",
     "SELECT COUNT(*) AS n FROM person p CROSS JOIN tag t LEFT JOIN region_name r ON r.region = p.region WHERE p.kids = t.kids AND r.region = t.region",
     """SELECT t.label, COUNT(*) AS n FROM person p LEFT JOIN region_name r ON p.region = r.region, tag t
        WHERE t.region = p.region GROUP BY t.label""",
@@ -189,6 +194,16 @@ def test_a_database_sees_no_difference(policy: str, sql: str, database: duckdb.D
         ("WITH a AS (SELECT age FROM person) SELECT COUNT(*) FROM person", "WITH a is not used"),
         ("SELECT COUNT(*) FROM (SELECT age, age FROM person)", "have one name"),
         ("SELECT COUNT(*) FROM (SELECT DISTINCT age FROM person)", "unit: row|DISTINCT"),
+        ("SELECT COUNT(*) FROM (SELECT product(age) AS c FROM person)", "unit: row"),
+        ("SELECT COUNT(*) FROM (SELECT UNNEST(GENERATE_SERIES(1, 3)) AS g, age FROM person)", "unit: row"),
+        ("SELECT COUNT(*) FROM (SELECT my_agg(age) AS c FROM person)", "unit: row"),
+        ("SELECT COUNT(*) FROM (SELECT zz + 1, age FROM person)", "there is no column zz"),
+        ("SELECT COUNT(*) FROM (SELECT age FROM person ORDER BY zzz)", "there is no column zzz"),
+        ("SELECT 1 AS age, COUNT(*) AS n FROM (SELECT kids FROM person) s GROUP BY age", "constant"),
+        ("SELECT COUNT(*) FROM (SELECT age FROM person) s WHERE s.s.age > 1", "write table.column"),
+        ("WITH c0 AS (SELECT * FROM person), " + ", ".join(f"c{i} AS (SELECT * FROM c{i - 1})" for i in range(1, 500)) + " SELECT COUNT(*) FROM c499", "nested too deep"),
+        ("SELECT COUNT(*) FROM person WHERE born > DATE '2024-01-31' + INTERVAL '²' DAY", "INTERVAL"),
+        ("SELECT SUBSTRING(region) AS k, COUNT(*) AS n FROM person GROUP BY k", "lacks a part"),
         ("SELECT COUNT(*) FROM person NATURAL JOIN missing", "there is no table missing"),
     ],
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """Groups of expressions, asked end to end with next to no noise, are those of the database itself."""
 
+from collections.abc import Callable
 from datetime import date, timedelta
 
 import duckdb
@@ -69,3 +70,38 @@ def test_the_groups_are_those_of_the_database(key: str, rows: pa.Table) -> None:
 
 def _plain(value: object) -> object:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)[:10]
+
+
+WIDE = 4 * 10**18
+
+
+@pytest.mark.parametrize("rows", [[-1, 3, 5], [-1, 3, 5, WIDE], [-WIDE, WIDE]])
+@pytest.mark.parametrize(
+    ("sql", "wanted"),
+    [
+        ("SELECT COUNT(*) AS n FROM w WHERE FLOOR(x / 9000000000000000000) = -1", lambda v: v // (9 * 10**18) == -1),
+        ("SELECT COUNT(*) AS n FROM w WHERE FLOOR(z / 3000000000000000000) = 1", lambda v: v // (3 * 10**18) == 1),
+        ("SELECT COUNT(*) AS n FROM w WHERE FLOOR(z / 1e30 / 1e30) = -1", lambda v: v < 0),
+        ("SELECT COUNT(*) AS n FROM w WHERE CEIL(z / 1e30 / 1e30) = 1", lambda v: v > 0),
+    ],
+)
+def test_no_row_is_too_wide_to_be_floored(sql: str, wanted: Callable[[int], bool], rows: list[int]) -> None:
+    columns = {"x": {"range": [-WIDE, WIDE]}, "z": {"range": [-WIDE, WIDE]}}
+    policy = {**POLICY, "tables": {"w": {"columns": columns}}}
+    with confide.testing.open(policy, {"w": pa.table({"x": rows, "z": rows})}, seed=1) as session:
+        assert session.sql(sql, epsilon=1e5).to_arrow()["n"].to_pylist() == [sum(map(wanted, rows))]
+
+
+def test_labels_of_another_type_are_another_question(rows: pa.Table) -> None:
+    number = "SELECT CASE WHEN age < 30 THEN 5 ELSE 10 END AS k, COUNT(*) AS n FROM t GROUP BY k ORDER BY k LIMIT 1"
+    text = number.replace("5", "'5'").replace("10", "'10'")
+    with confide.testing.open(POLICY, {"t": rows}, seed=1) as session:
+        assert session.sql(number, epsilon=1e4).to_arrow()["k"].to_pylist() == [5]
+        assert session.sql(text, epsilon=1e4).to_arrow()["k"].to_pylist() == ["10"]
+
+
+def test_having_compares_a_key_as_a_number(rows: pa.Table) -> None:
+    with confide.testing.open(POLICY, {"t": rows}, seed=1) as session:
+        for constant in ("1", "1.0", "1.00"):
+            sql = f"SELECT balance, COUNT(*) AS n FROM t GROUP BY balance HAVING balance = {constant}"
+            assert session.sql(sql, epsilon=1).to_arrow()["balance"].to_pylist() == [1.0]

@@ -157,9 +157,10 @@ class RowWriter:
                 return f"ABS({self.number(inner)})"
             case Floored(inner, divisor, span):
                 # Never negative, so truncating division is flooring on every engine. Its cast says that 64 bits do.
-                shifted = f"({self._wide(inner, inner.span)} - ({span.low * divisor}))"
-                narrow = max(inner.span.largest, abs(span.low * divisor)) < NARROW
-                return f"({cast(shifted, 'BIGINT') if narrow else shifted} // {divisor} + ({span.low}))"
+                narrow = inner.span.largest + abs(span.low * divisor) + divisor < NARROW
+                value = self.number(inner) if narrow else cast(self.number(inner), "HUGEINT")
+                shifted = f"({value} - {integer(span.low * divisor)})"
+                return f"({cast(shifted, 'BIGINT') if narrow else shifted} // {integer(divisor)} + {integer(span.low)})"
             case Choice(branches, otherwise):
                 cases = [(self.predicate(condition), self.number(value)) for condition, value in branches]
                 return case(cases, None if otherwise is None else self.number(otherwise))

@@ -178,7 +178,8 @@ def digest(accounts: Accounts) -> int:
 
 
 def _account_hash(analyst: str, account: Quanta) -> int:
-    text = ",".join(map(str, account)) + "," + analyst
+    # Accounts have one, two or three numbers, and names may begin with digits and commas: three say that they are.
+    text = ("either," if len(account) == 3 else "") + ",".join(map(str, account)) + "," + analyst
     return int.from_bytes(hashlib.sha256(text.encode()).digest())
 
 
@@ -188,6 +189,7 @@ def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
     limit = terms.limit(payment.analyst)
     parts = [f"this would cost {_as_epsilon(terms, payment.amount)}"]
     left = _minus(terms.cap, total)
+    lefts = [left]
     if not holds(left, payment.amount):
         parts.append(
             f"of the budget of {budget}, {_as_epsilon(terms, total)} is spent and {_as_epsilon(terms, left)} is left"
@@ -202,8 +204,12 @@ def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
                 f"{who} may spend ε = {show(limit[1])}, of which {_as_epsilon(terms, own)} is spent "
                 f"and {_as_epsilon(terms, left_own)} is left"
             )
+        lefts.append(left_own)
         left = tuple(map(min, left, left_own))
-    largest = {account: budget.largest_under(account, of_quanta(left)) for account in budget.accounts}
+    largest = {}
+    for account in budget.accounts:
+        fits = [budget.largest_under(account, of_quanta(own_left)) for own_left in lefts]
+        largest[account] = None if None in fits else min(most for most in fits if most is not None)
     if len(left) > 1 and payment.amount[1] > left[1]:
         parts.append(f"its δ of {show(from_quanta(payment.amount[1]))} is more than is left of δ")
     called = "question" if len(largest) == 1 else "{} call"

@@ -122,7 +122,9 @@ class Replay:
         ]
         if len(closed) < len(known) or not all(known):
             return False
-        spent = Counter({(who, self._amount(what, stretch.first)): n for (who, what), n in stretch.spent.items()})
+        spent: Counter[tuple[str, Quanta]] = Counter()
+        for (who, what), count in stretch.spent.items():
+            spent[who, self._amount(what, stretch.first)] += count  # one amount may be written in several ways
         if terms.caps and not self._capped(terms, stretch.total, spent):
             return False
         self._sequence, self._hash, self._total = stretch.last, stretch.hash, stretch.total
@@ -195,6 +197,8 @@ class Replay:
         terms = Terms.read(body)
         if len(terms.cap) != {PURE: 1, CONCENTRATED: 2, EITHER: 3}[terms.budget.rule]:
             raise LedgerDamaged(f"entry {body['sequence']} of the ledger has a cap in another currency than its own")
+        if not terms.coherent:
+            raise LedgerDamaged(f"entry {body['sequence']} of the ledger has a cap of more than the ε beside it")
         if self._terms is None:
             if body["format"] not in booking.FORMATS or body["quanta"] != str(QUANTA):
                 raise LedgerDamaged(f"the ledger is of another format ({body['format']!r})")

@@ -9,7 +9,7 @@ from typing import Self
 
 from confide.errors import LedgerError, ParameterError
 from confide.ledger.record.chain import Body
-from confide.privacy.amount import parse_amount, show
+from confide.privacy.amount import parse_amount, show, to_quanta_up
 from confide.privacy.budget import EITHER, Budget, amounts, of_quanta, quanta_of
 from confide.privacy.limits import LONGEST_LEDGER_NAME
 
@@ -64,6 +64,17 @@ class Terms:
                 for analyst, epsilon in self.caps.items()
             },
         }
+
+    @property
+    def coherent(self) -> bool:
+        """Whether no cap is wider than the ε and the δ beside it; ρ is always below ε."""
+        delta = to_quanta_up(self.budget.delta)
+        pairs = [(self.cap, self.budget.epsilon), *((self.cap_of[analyst], own) for analyst, own in self.caps.items())]
+        return all(
+            len(cap) == len(self.cap)
+            and all(0 <= part <= (delta if place == 1 else to_quanta_up(epsilon)) for place, part in enumerate(cap))
+            for cap, epsilon in pairs
+        )
 
     @property
     def nothing(self) -> Quanta:

@@ -28,6 +28,9 @@ from confide.privacy.loss import ZCDP, PureDP
 
 SAFETY: Final = 1e-10  # the sensitivity is computed to within this factor and enlarged by it
 BLOCK: Final = 1 << 18
+MOST_TOUCHED: Final = 4_000
+"""Rows of a unit, and so groups it may be in, with which Gaussian noise is taken."""
+_LARGEST_DELTA: Final = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +58,29 @@ class SmoothQuantile:
     @property
     def mechanism(self) -> Smooth | SmoothGaussian:
         setting = self.setting
-        if setting.delta:
-            return SmoothGaussian(rho_of_pure(setting.epsilon), setting.delta, setting.rows, tuned(1))
-        return Smooth(setting.row_epsilon)
+        if not self._delta:
+            return Smooth(setting.row_epsilon)
+        return SmoothGaussian(rho_of_pure(setting.epsilon), self._delta, setting.rows, tuned(1))
+
+    @property
+    def _delta(self) -> Fraction:
+        """What Gaussian noise may use of δ; none where pure noise is taken, since a unit may be in too many groups.
+
+        Each group has a bound S of its own, released on its own. With aᵢ of a unit's `rows` rows in group i: growth is
+        convex, so the squares of all answers' changes are no more than those of one group with all rows. But ln S is
+        rounded up to a step in every group, so its part is Σ ⌈64 aᵢ / rows⌉² of 65², which passes the share that the
+        answers leave unused from about 10,000 groups on. Group i has too small a bound with a probability of at most
+        aᵢ/rows · δ, since e^T need only reach √(aᵢ / rows) of S there; that needs a δ of no more than about 0.18.
+        """
+        return min(self.setting.delta, _LARGEST_DELTA) if self.setting.rows <= MOST_TOUCHED else Fraction(0)
 
     @property
     def loss(self) -> PureDP | ZCDP:
-        return self.mechanism.loss if self.setting.delta else self.setting.loss
+        return self.mechanism.loss if self._delta else self.setting.loss
 
     @property
     def zcdp(self) -> ZCDP:
-        return ZCDP(rho_of_pure(self.setting.epsilon), self.setting.delta)
+        return ZCDP(rho_of_pure(self.setting.epsilon), self._delta)
 
     @property
     def forecast(self) -> StatisticForecast:

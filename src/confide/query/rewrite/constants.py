@@ -1,5 +1,6 @@
 """Dates that are computed of constants: DATE '1998-12-01' - INTERVAL 90 DAY is a day, and written as one."""
 
+import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -10,6 +11,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.query.parse import shown
 
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,8}")
 _DAYS: Final = {"DAY": 1, "WEEK": 7}
 _MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12, "DECADE": 120, "CENTURY": 1200}
 
@@ -70,7 +72,7 @@ def _step(interval: exp.Interval) -> Callable[[date, int], date] | None:
         number = count.name
     else:
         return None
-    if unit is None or not number.lstrip("+-").isdigit() or len(number) > 9:
+    if unit is None or _WHOLE.fullmatch(number) is None:
         return None
     name, many = unit.name.upper().removesuffix("S"), int(number)
     if name in _DAYS:

@@ -24,6 +24,14 @@ _FILTERS = ("expressions", "from_", "joins", "where", "with_", "order")
 """The clauses of a query that may be written out in place."""
 
 
+_ROW_FUNCTIONS = (
+    exp.And, exp.Or, exp.Abs, exp.Least, exp.Greatest, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Floor, exp.Ceil,
+    exp.Round, exp.Trunc, exp.Sign, exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Extract, exp.TimestampTrunc,
+    exp.DateTrunc, exp.TsOrDsToDate, exp.Date, exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring,
+    exp.Cast, exp.TryCast,
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class _Named:
     """A query of a WITH clause, the columns it is given there, and the queries that it may name."""
@@ -74,6 +82,12 @@ class _Rewriting:
             value = result.args.get(clause)
             for node in value if isinstance(value, list) else [value] if value is not None else []:
                 self._place(node, block.names, clause, aliases)
+            if clause == "expressions":
+                placed = {
+                    item.alias.casefold(): item.this for item in result.expressions if isinstance(item, exp.Alias)
+                }
+            if clause == "group" and value is not None:
+                _write_aliases(value, placed)
         joined(result, block.entries, block.conditions, self.policy)
         return result
 
@@ -122,6 +136,10 @@ class _Rewriting:
                 block.entries[-1].on = [own for condition in conditions for own in demands(condition)]
             elif place:
                 block.conditions += conditions
+        order = select.args.get("order")
+        for item in order.expressions if order is not None and _only_filters(select) else ():
+            if not any(item.this.name.casefold() == own.alias.casefold() for own in select.expressions if own.alias):
+                self._placed(item.this.copy(), visible)  # the order of an inner query means nothing, but must be one
         where = select.args.get("where")
         if where is not None:
             block.conditions.append(self._placed(where.this.copy(), visible))
@@ -133,7 +151,12 @@ class _Rewriting:
         if isinstance(node, exp.Table) and not node.args.get("db") and node.name.casefold() in known:
             named = known[node.name.casefold()]
             return self._inner(
-                named.select, node.alias_or_name, named.columns or _given(node), named.known, optional, block
+                named.select,
+                node.alias_or_name,
+                _given(node) + named.columns[len(_given(node)) :],
+                named.known,
+                optional,
+                block,
             )
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             if any(value for name, value in node.args.items() if name not in ("this", "alias")):
@@ -180,13 +203,10 @@ class _Rewriting:
                     return FromPart(alias, select, tuple(name for name, _ in outputs), stands)
         self._take_table()
         kept = _Rewriting(self.policy, self.catalog, set(), self.room, self.tables).plain(select, known).copy()
-        if given:
-            if len(given) != len(kept.expressions):
-                raise QueryError(f"{alias[:60]} has {len(kept.expressions)} columns, and {len(given)} names are given")
-            kept.set(
-                "expressions",
-                [exp.alias_(i.unalias().copy(), n, quoted=True) for i, n in zip(kept.expressions, given, strict=True)],
-            )
+        if len(given) > len(kept.expressions):
+            raise QueryError(f"{alias[:60]} has {len(kept.expressions)} columns, and {len(given)} names are given")
+        for item, name in zip(list(kept.expressions), given, strict=False):
+            item.replace(exp.alias_(item.unalias().copy(), name, quoted=True))
         unnamed = next((item for item in kept.expressions if not item.alias_or_name), None)
         if unnamed is not None:
             raise QueryError(f"give {shown(unnamed)} a name in the inner query: {shown(unnamed)} AS total")
@@ -215,14 +235,11 @@ class _Rewriting:
                             if wanted or merged.get(name.casefold(), part) is part
                         ]
                 continue
-            if not item.alias and not isinstance(node, exp.Column):
-                found.append(("", node))  # it has no name, so nothing can ask for it
-                continue
-            found.append((item.alias_or_name, self._placed(node.copy(), inner.names)))
-        if given:
-            if len(given) != len(found):
-                raise QueryError(f"the inner query has {len(found)} columns, and {len(given)} names are given after it")
-            found = [(name, stood) for name, (_, stood) in zip(given, found, strict=True)]
+            named = item.alias or isinstance(node, exp.Column)  # what has no name nothing can ask for
+            found.append((item.alias_or_name if named else "", self._placed(node.copy(), inner.names)))
+        if len(given) > len(found):
+            raise QueryError(f"the inner query has {len(found)} columns, and {len(given)} names are given after it")
+        found = [(name, stood) for name, (_, stood) in zip(given, found, strict=False)] + found[len(given) :]
         named = [name.casefold() for name, _ in found if name]
         if len(set(named)) < len(named):
             raise QueryError("two columns of an inner query have one name; give one another with AS")
@@ -241,6 +258,8 @@ class _Rewriting:
                 in_order = clause in ("having", "order") and column.find_ancestor(exp.AggFunc) is None
                 if in_order or (clause == "group" and not names.holds(column.name)):
                     continue
+            if column.args.get("db") or column.args.get("catalog"):
+                raise QueryError(f"{shown(column)}: write table.column or just the column")
             owner = names.owner(column)
             stands = owner.stands[column.name.casefold()].copy()
             self.room -= sum(1 for _ in stands.walk())
@@ -265,6 +284,13 @@ class _Rewriting:
             name = f"{alias}_{number}"
         self.taken.add(name.casefold())
         return name
+
+
+def _write_aliases(group: exp.Expr, placed: Mapping[str, exp.Expr]) -> None:
+    """What an alias in GROUP BY stands for: tables have columns that an inner query does not show, of any name."""
+    for column in list(columns_in(group)):
+        if not column.table and column.name.casefold() in placed:
+            column.replace(exp.Paren(this=placed[column.name.casefold()].copy()))
 
 
 def _with_named(select: exp.Select, known: Mapping[str, _Named]) -> dict[str, _Named]:
@@ -293,8 +319,18 @@ def _with_named(select: exp.Select, known: Mapping[str, _Named]) -> dict[str, _N
 def _only_filters(select: exp.Select) -> bool:
     if any(value for name, value in select.args.items() if name not in _FILTERS):
         return False
-    inside = (exp.AggFunc, exp.Window, exp.Query)
-    return not any(isinstance(own, inside) for item in select.expressions for own in item.walk())
+    order = select.args.get("order")
+    items = [*select.expressions, *(order.expressions if order is not None else ())]
+    return all(_of_one_row(own) for item in items for own in item.walk())
+
+
+def _of_one_row(node: exp.Expr) -> bool:
+    """Whether a node is one that makes one value of one row; of functions that nobody knows nothing is assumed."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper() in ("BIN", "DATE_PART", "DATEPART")
+    if isinstance(node, exp.Query | exp.Window | exp.AggFunc | exp.UDTF):
+        return False
+    return not isinstance(node, exp.Func) or isinstance(node, _ROW_FUNCTIONS)
 
 
 def _is_plain(join: exp.Join) -> bool:
