@@ -318,7 +318,7 @@ def write(text: str) -> None:
     page = PAGE.read_text("utf-8")
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", "utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", "utf-8")
 
 
 def main() -> int:

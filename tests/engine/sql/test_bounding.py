@@ -160,12 +160,12 @@ def test_what_a_public_table_repeats_counts_towards_the_bound() -> None:
         "w": {"public": True},
     }
     rules = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "p.k", "tables": tables})
-    data = {"p": pa.table({"k": [1]}), "v": pa.table({"k": [1], "c": ["a"]}), "w": pa.table({"c": ["a"] * 5})}
+    data = {"p": pa.table({"k": [1]}), "v": pa.table({"k": [1] * 9, "c": ["a"] * 9}), "w": pa.table({"c": ["a"] * 5})}
     engine = DuckDBEngine(rules, data)
     question = bind("SELECT COUNT(*) AS n FROM v JOIN w ON v.c = w.c", rules, engine)
     assert question.summary.bound is not None
     assert question.summary.bound.rows == 2 * 5
-    assert int(engine.evaluate(question.summary, CHARGE, b"").cells[0][0]) == 5
+    assert int(engine.evaluate(question.summary, CHARGE, b"").cells[0][0]) == 2 * 5
     engine.close()
 
 
