@@ -193,3 +193,15 @@ def test_a_width_that_is_none_is_refused_before_anything_is_charged(people: Sess
     with pytest.raises(ParameterError, match="not both"):
         people.sql("SELECT AVG(x) AS a FROM person", epsilon=1, within=1)
     assert people.budget.spent == spent
+
+
+def test_no_forecast_is_wider_than_the_domain() -> None:
+    policy = {
+        "confide": 1,
+        "budget": {"epsilon": 10},
+        "unit": "row",
+        "tables": {"t": {"columns": {"c": {"values": [1, 2, 3, 4]}}}},
+    }
+    with confide.testing.open(policy, {"t": pl.DataFrame({"c": [1, 2]})}, seed=1) as session:
+        (column,) = session.plan("SELECT COUNT(DISTINCT c) AS n FROM t", epsilon=0.01).columns
+    assert column.half_width == 2

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, log10
+from math import ceil, inf, log10
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
 from confide.query.question import (
     Estimated,
+    Measured,
     Question,
     ShownValue,
     Value,
@@ -100,7 +101,7 @@ class Forecast:
             half = high / 2 - low / 2 if high > low else 0.0
             # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
             known = evaluator.half_width(column.value, shown)
-            half = half if known is None else nearest_double(known)
+            half = min(half if known is None else nearest_double(known), _widest(column.value, question))
             used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
             used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
             ranks = plans[column.value.statistic].forecast.ranks if isinstance(column.value, Estimated) else None
@@ -197,6 +198,16 @@ def forecast(
     notes += choice_notes(question, group_count(question))
     expected = expected_rows(question, policy)
     return Forecast(question, budget, confidence, split, per_group, expected, tuple(notes), policy, steady)
+
+
+def _widest(value: Value, question: Question) -> float:
+    """Half of what lies between the least and the most that a number can be; no interval is wider."""
+    if not isinstance(value, Measured):
+        return inf
+    measure = question.measures[value.measure]
+    if measure.floor is None or measure.ceiling is None:
+        return inf
+    return float((measure.ceiling - measure.floor) * measure.grain / 2)
 
 
 def depends_on(value: Value, question: Question) -> tuple[Depends, ...]:
