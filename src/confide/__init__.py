@@ -13,7 +13,9 @@ from confide.version import VERSION
 if TYPE_CHECKING:
     from confide.policy import Policy
     from confide.release import Answer, Plan, Session
+    from confide.release.custody.examination import Examination
     from confide.release.microdata.microdata import Microdata
+    from confide.release.opening import check_policy as check
     from confide.release.opening import open_session as open  # noqa: A004
     from confide.release.synthetic.synthetic import Synthetic, load_synthetic
     from confide.release.verdict.plan import TrustPlan
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 __all__ = [
     "Answer",
+    "Examination",
     "Microdata",
     "Plan",
     "Policy",
@@ -32,6 +35,7 @@ __all__ = [
     "Verdict",
     "Verdicts",
     "__version__",
+    "check",
     "errors",
     "load_synthetic",
     "marginals",
@@ -44,10 +48,12 @@ __all__ = [
 # Found when first used, so that `import confide` costs milliseconds.
 _PLACES = {
     "Answer": ("confide.release.answer.answer", "Answer"),
+    "Examination": ("confide.release.custody.examination", "Examination"),
     "Microdata": ("confide.release.microdata.microdata", "Microdata"),
     "Plan": ("confide.release.sql.forecast", "Plan"),
     "Policy": ("confide.policy", "Policy"),
     "Session": ("confide.release.session", "Session"),
+    "check": ("confide.release.opening", "check_policy"),
     "open": ("confide.release.opening", "open_session"),
     "Synthetic": ("confide.release.synthetic.synthetic", "Synthetic"),
     "TrustPlan": ("confide.release.verdict.plan", "TrustPlan"),

@@ -172,7 +172,24 @@ def test_a_policy_is_a_file_or_a_dict(odd: Any) -> None:
         confide.open(odd)
 
 
-@pytest.mark.parametrize("odd", [5, "t", FRAME, [FRAME]])
+@pytest.mark.parametrize("odd", [5, "t", [FRAME]])
 def test_frames_are_given_by_table(tmp_path: Path, odd: Any) -> None:
     with pytest.raises(SourceError, match="by table"):
         confide.open(rules(), odd, ledger=tmp_path / "people.ledger", create=True)
+
+
+@pytest.mark.parametrize("frame", [FRAME, FRAME.to_arrow(), FRAME.to_pandas(), FRAME.lazy(), FRAME.to_dict()])
+def test_one_frame_is_that_of_the_only_private_table(tmp_path: Path, frame: Any) -> None:
+    with confide.open(rules(), frame, ledger=tmp_path / "people.ledger", create=True) as people:
+        assert people.sql(COUNT, epsilon=1).to_dicts()
+    with pytest.raises(LedgerError, match="must name its ledger"):
+        confide.open(rules(), frame)
+
+
+def test_one_frame_is_not_enough_for_two_private_tables(tmp_path: Path) -> None:
+    policy = rules()
+    policy["tables"] = {**policy["tables"], "u": {"columns": {"x": {"range": [0, 9]}}}}
+    with pytest.raises(SourceError, match=r"2 private tables; give frames by table: data={'t': frame, 'u': frame}"):
+        confide.open(policy, FRAME, ledger=tmp_path / "people.ledger", create=True)
+    with pytest.raises(SourceError, match="the policy does not name"):
+        confide.open(rules(), {"person": FRAME}, ledger=tmp_path / "people.ledger", create=True)

@@ -62,17 +62,25 @@ def init(
     as_json: options.Json = False,
 ) -> None:
     """Draft a policy from the names and types of columns. No value is read; you fill in the bounds."""
-    from confide.cli import custody  # noqa: PLC0415  loaded when used
+    from confide.cli import drafting  # noqa: PLC0415  loaded when used
 
-    custody.init(file, output, table, as_json)
+    drafting.init(file, output, table, as_json)
 
 
 @app.command()
-def check(policy: options.PolicyPath, ledger: options.LedgerFile = None, as_json: options.Json = False) -> None:
-    """Say what a policy makes public and what one unit may contribute; check data and ledger."""
-    from confide.cli import custody  # noqa: PLC0415  loaded when used
+def check(
+    policy: options.PolicyPath,
+    ledger: options.LedgerFile = None,
+    values: Annotated[
+        bool,
+        typer.Option("--values/--no-values", help="Also count how the values fit: for the custodian only."),
+    ] = True,
+    as_json: options.Json = False,
+) -> None:
+    """Say what a policy makes public, and how it fits its data: for the custodian's eyes only."""
+    from confide.cli import check as checking  # noqa: PLC0415  loaded when used
 
-    custody.check(policy, ledger, as_json)
+    checking.check(policy, ledger, values, as_json)
 
 
 @app.command()

@@ -101,6 +101,10 @@ class Engine(Protocol):
         """What an inquiry finds; raises nothing but EngineError once rows are read."""
         ...
 
+    def examine(self, inquiry: Inquiry[Facts_co]) -> Facts_co:
+        """What an inquiry finds, without a charge: exact numbers, for the custodian's eyes and for no release."""
+        ...
+
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a custodian should know of the source."""

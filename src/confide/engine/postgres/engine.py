@@ -29,7 +29,6 @@ from confide.host.patience import within
 from confide.host.refusals import SILENT, refusal
 from confide.host.watchdog import Watchdog
 from confide.policy import Column, Policy
-from confide.privacy.charge import Charge
 from confide.privacy.naming import plain_name
 from confide.query.tree import Field, Scan, Summary
 from confide.query.tree import Relation as QueryRelation
@@ -172,7 +171,7 @@ class PostgresEngine(SqlEngine):
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
-    def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
+    def _reading(self, read: Callable[[], Result]) -> Result:
         def in_one_state() -> Result:
             with self._transaction():
                 self._check_columns()
@@ -180,7 +179,7 @@ class PostgresEngine(SqlEngine):
                 self._check_public_rows()
                 return found
 
-        return super()._against(charge, in_one_state)
+        return super()._reading(in_one_state)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -142,7 +142,7 @@ class SparkEngine(SqlEngine):
         for label, found in self._relations.items():
             self._storages.update({(label, column): storage for column, storage in found.storages.items()})
 
-    def _against(self, charge: Charge, read: Callable[[], Result]) -> Result:
+    def _reading(self, read: Callable[[], Result]) -> Result:
         def on_one_listing() -> Result:
             with self._lock:
                 for _ in range(_TRIES):
@@ -157,7 +157,7 @@ class SparkEngine(SqlEngine):
                         self._listed = None
             raise SourceError("the data changed while they were read")
 
-        return super()._against(charge, on_one_listing)
+        return super()._reading(on_one_listing)
 
     def inquire(self, inquiry: Inquiry[Result], charge: Charge) -> Result:
         """What an inquiry finds. It reads rows several times, so files that change meanwhile end it."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from confide.release.answer.plan import Plan
 
 _MOST_ROWS = 60
-_WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step"})
+_WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step", "column", "kind"})
 """Columns of words; all others are numbers, and stand to the right."""
 
 Rows = Sequence[tuple[str, ...]]

@@ -12,7 +12,33 @@ from confide.policy import Policy
 from confide.release.custody.spark_place import SparkPlace, named_tables, spark_place
 
 Data = Mapping[str, Any] | Any | None
-"""Frames by table, or a session of Spark that has the tables."""
+"""Frames by table, the frame of the only private table, or a session of Spark that has the tables."""
+
+
+def by_table(policy: Policy, data: Data) -> Data:
+    """Frames by table, where one frame is given for a policy with one private table."""
+    if data is None or _is_spark_session(data):
+        return data
+    columns = isinstance(data, Mapping) and not any(name in policy.tables for name in data) and bool(data)
+    private = policy.private_tables
+    if isinstance(data, Mapping) and not (columns and any(name in table.columns for table in private for name in data)):
+        return data
+    if not isinstance(data, Mapping) and not _may_be_frame(data):
+        raise SourceError(
+            f"data is a {type(data).__name__}; give frames by table, as in data={{{private[0].name!r}: frame}}, the "
+            "frame of the only private table, or a session of Spark"
+        )
+    if len(private) == 1:
+        return {private[0].name: data}
+    given = ", ".join(f"{table.name!r}: frame" for table in private)
+    raise SourceError(
+        f"one frame is given, and the policy has {len(private)} private tables; give frames by table: data={{{given}}}"
+    )
+
+
+def _may_be_frame(data: Any) -> bool:
+    """Whether something looks like a table of columns; what it holds is read when it is opened."""
+    return any(hasattr(data, name) for name in ("__arrow_c_stream__", "collect_schema", "column_names", "columns"))
 
 
 def open_engine(policy: Policy, data: Data = None, *, lines: bool = False) -> Engine:

@@ -1,8 +1,5 @@
-"""What the commands `init` and `check` do: the custodian's side."""
+"""What the command `check` does: a policy in plain words, and how it fits its data, for the custodian alone."""
 
-import os
-from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import typer
@@ -12,52 +9,28 @@ from rich.text import Text
 from confide.cli.boundary import REFUSED, report
 from confide.cli.console import facts, printable, say, show, show_json, waiting
 from confide.cli.ledger import differing, no_ledger
-from confide.cli.output import new_file
-from confide.errors import ConfideError, LedgerError, SourceError
+from confide.errors import ConfideError, EngineError, LedgerError, SourceError
 from confide.policy import Policy
 from confide.policy.describe import Description, TableFacts, describe
-from confide.policy.draft import BLANK, draft
 from confide.release.custody import books
-from confide.release.custody.inspection import check_source, stored_table
-
-# --- init -------------------------------------------------------------------------------------------------------------
-
-
-def init(file: str, output: str | None, table: str | None, as_json: bool) -> None:
-    data = Path(file)
-    found = stored_table(data, table)
-    target = Path(output) if output is not None else data.with_name(f"{data.name.split('.', maxsplit=1)[0]}.yaml")
-    source = os.path.relpath(data.resolve(), target.resolve().parent)
-    text = draft(found.name, found.columns, source)
-    with new_file(target, "choose another name with --output") as stream:
-        stream.write(text)
-    blanks = sum(line.split("#", maxsplit=1)[0].count(BLANK) for line in text.splitlines())
-    if as_json:
-        columns = [{"name": name, "type": kind or None} for name, kind in found.columns]
-        show_json({"policy": str(target), "table": found.name, "columns": columns, "blanks": blanks})
-        return
-    known = "names and types" if any(kind for _, kind in found.columns) else "names"
-    say(f"wrote {target}: a draft from the {known} of {len(found.columns)} columns of {data.name}")
-    say(
-        f"It has {blanks} blanks ({BLANK}) and is refused until each is filled in. Take bounds and lists of values from"
-        " what is known about the subject, never from the data. Then run:"
-    )
-    say(f"  confide check {quote(str(target))}", style="bold")
+from confide.release.custody.examination import FOR_WHOM, Examination, examine
+from confide.release.custody.examined_text import HEAD, examined_rows, title_of
+from confide.release.custody.inspection import check_source
 
 
-# --- check ------------------------------------------------------------------------------------------------------------
-
-
-def check(policy: str, ledger: str | None, as_json: bool) -> None:
+def check(policy: str, ledger: str | None, values: bool, as_json: bool) -> None:
     """Data and ledger are both looked at, whatever is wrong with one of them; then the first error is the outcome."""
     rules = Policy.load(policy)
     description = describe(rules)
     with waiting("opening the data"):
         source, source_error = _source_state(rules)
+    examination, source_error = _examined(rules, source_error, values)
     books_found, ledger_error = _books(rules, ledger)
     error = source_error or ledger_error
     if as_json:
-        show_json(_as_data(description, source, books_found) | ({} if error is None else {"error": report(error)}))
+        found = _as_data(description, source, books_found)
+        found |= {} if examination is None else {"examination": examination.to_dict()}
+        show_json(found | ({} if error is None else {"error": report(error)}))
         if error is not None:
             raise typer.Exit(REFUSED)
         return
@@ -68,9 +41,57 @@ def check(policy: str, ledger: str | None, as_json: bool) -> None:
         say(f"worth a second look: {caution}", style="yellow")
     for note in description.notes:
         say(f"chosen on reading: {note}", style="dim")
+    if examination is not None:
+        _show_examination(examination)
     if error is not None:
         raise error
-    say("the policy holds" if rules.source is None else "the policy holds, and its data fits", style="green")
+    _conclude(rules, examination)
+
+
+def _examined(
+    rules: Policy, error: ConfideError | None, values: bool
+) -> tuple[Examination | None, ConfideError | None]:
+    if rules.source is None or error is not None or not values:
+        return None, error
+    try:
+        with waiting("comparing the data with the policy"):
+            return examine(rules), None
+    except (SourceError, EngineError) as failed:
+        return None, failed
+
+
+def _show_examination(examination: Examination) -> None:
+    say("", "The data beside the policy", style="bold")
+    say(FOR_WHOM, style="bold red")
+    for table in examination.tables:
+        say("", title_of(table), style="bold")
+        shown = Table(show_edge=False, pad_edge=False, header_style="dim")
+        for place, heading in enumerate(HEAD):
+            shown.add_column(heading, justify="left" if place < 2 else "right", overflow="fold")
+        for row in examined_rows(table):
+            shown.add_row(*(Text(printable(part)) for part in row))
+        show(shown)
+    say("")
+    for remark in examination.remarks:
+        say(str(remark), label="WARNING" if remark.loud else "", style="" if remark.loud else "yellow")
+    if examination.remarks:
+        say(
+            "A policy that is changed because of these numbers tells something of the data: change it where it was "
+            "wrong about the subject, not to fit",
+            style="dim",
+        )
+
+
+def _conclude(rules: Policy, examination: Examination | None) -> None:
+    if examination is None:
+        said = "the policy holds" if rules.source is None else "the policy holds, and its data has its columns"
+        say(said, style="green")
+        return
+    loud = len(examination.loud)
+    if loud:
+        say(f"the policy holds, but its data does not fit it: {loud} warning{'s' * (loud > 1)}", style="bold red")
+    else:
+        say("the policy holds, and its data fits", style="green")
 
 
 def _source_state(rules: Policy) -> tuple[str, ConfideError | None]:
