@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from confide.mechanism.join.curved import Curved, UncertifiedError, raised
 from confide.mechanism.join.packing import Packing
+from confide.mechanism.join.set_block import in_blocks
 from confide.mechanism.join.sharing import sensitivity, slack
 
 
@@ -138,6 +139,28 @@ def test_many_entities_are_solved_beside_a_dense_block(monkeypatch):
     whole = packing.totals((2, 8, 32))
     monkeypatch.setattr("confide.mechanism.join.curved.DENSE", 5)
     assert packing.totals((2, 8, 32)) == whole
+
+
+@pytest.mark.parametrize("width", [3, 5])
+@pytest.mark.parametrize("parts", [2, 3, 7])
+def test_sets_in_several_parts_are_the_same_program(monkeypatch, width, parts):
+    packing = _random(7, entities=30, sets=400, width=width)
+    whole = packing.totals((1, 2, 8, 32, 64))
+    monkeypatch.setattr("confide.mechanism.join.set_block.SMALLEST_PART", 1)
+    monkeypatch.setattr("confide.mechanism.join.set_block.PARTS", parts)
+    assert packing.totals((1, 2, 8, 32, 64)) == whole
+
+
+def test_more_parts_than_runs(monkeypatch):
+    """All sets share their first two members: there is one run, and so one part."""
+    members = np.array([(0, 1, other) for other in range(2, 40)])
+    monkeypatch.setattr("confide.mechanism.join.set_block.SMALLEST_PART", 1)
+    blocks, pairs = in_blocks(members, np.ones(len(members)), 40)
+    assert len(blocks) == 1
+    assert len(pairs) == 1 + 2 * 38
+    load = blocks[0].added(np.ones(38), 41)
+    assert load[:2].tolist() == [38, 38]
+    assert load[2:].tolist() == [1] * 38
 
 
 def test_an_optimum_that_cannot_be_certified_is_none(monkeypatch):

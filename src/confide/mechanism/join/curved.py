@@ -13,15 +13,15 @@ price for each entity is found by Newton's method, while solvers of linear progr
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from confide.mechanism.join.sharing import BEND
+from confide.host.side_by_side import side_by_side
+from confide.mechanism.join.set_block import CURVE, SLOPE, Floats, Integers, SetBlock, in_blocks
 
 MOST_STEPS: Final = 400
 NEAR: Final = 100.0  # of the gap, which a step must promise at most for its primal to be looked at
@@ -33,13 +33,6 @@ SHORTER: Final = 0.4
 SHORTEST: Final = 1e-12
 ROUNDING: Final = 1e-12  # of sums of doubles
 
-_B: Final = float(BEND)
-_SLOPE: Final = 1 + _B
-_CURVE: Final = _B * 5 / 4
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 
 class UncertifiedError(Exception):
     """The best value found could not be certified by its own dual."""
@@ -49,23 +42,16 @@ class UncertifiedError(Exception):
 class Curved:
     """Sets of entities and what they count for, u: a program for any limits on what each entity keeps.
 
-    Entities are in falling order of how many sets they are in, and have one place more for none; sets are in order of
-    their members, so that those that share the first two are runs, and what is added up over them needs no index.
+    Entities are in falling order of how many sets they are in, and have one place more for none. Sums over all sets are
+    sums over blocks, which are worked on at the same time; their products with BLAS would take threads of its own.
     """
 
-    columns: tuple[Integers, ...]
-    """The third member of every set, and later ones."""
-    weights: Floats
+    blocks: tuple[SetBlock, ...]
     order: Integers
-    begins: Integers
-    lengths: Integers
-    """Of the runs."""
-    heads: tuple[Integers, Integers]
-    """The first two members of every run."""
-    pairs: tuple[Integers, ...]
-    """Numbers of pairs of entities: of every run that of its first two members, of every set those of all others."""
     first: Integers
     second: Integers
+    """Of all pairs of entities that are in a set together."""
+    pattern: "_Symmetric"
 
     @classmethod
     def of(cls, members: Integers, weights: Floats, size: int) -> "Curved":
@@ -76,25 +62,9 @@ class Curved:
         order = np.argsort(-counts, kind="stable")
         rank = np.empty(size + 1, dtype=np.int64)
         rank[order], rank[size] = np.arange(size), size
-        members = np.sort(rank[members], axis=1)  # -1 is the last place
-        members, weights = _sorted(members, weights, size)
-        columns = tuple(np.ascontiguousarray(column) for column in members.T)
-        heads = columns[0] * (size + 1) + columns[1]
-        begins = np.flatnonzero(np.diff(heads, prepend=-1))
-        codes = [heads[begins], *(one * (size + 1) + two for one, two in list(combinations(columns, 2))[1:])]
-        known = np.unique(np.concatenate([np.unique(code) for code in codes]))
-        pairs = tuple(np.searchsorted(known, code) for code in codes)
-        return cls(
-            columns[2:],
-            weights,
-            order,
-            begins,
-            np.diff(begins, append=len(weights)),
-            (columns[0][begins], columns[1][begins]),
-            pairs,
-            known // (size + 1),
-            known % (size + 1),
-        )
+        blocks, pairs = in_blocks(np.sort(rank[members], axis=1), weights, size)  # -1 is the last place
+        first, second = pairs // (size + 1), pairs % (size + 1)
+        return cls(blocks, order, first, second, _Symmetric.of(first, second, size))
 
     def optimum(self, limits: Floats, gap: float, known: Sequence[Floats] = ()) -> tuple[float, Floats]:
         """A total that can be reached and is within `gap` of the largest, and the prices that show it.
@@ -115,7 +85,7 @@ class Curved:
         return found
 
     def _search(
-        self, begun: tuple[float, Floats, Floats], prices: Floats, limits: Floats, gap: float
+        self, begun: tuple[float, list[Floats], Floats], prices: Floats, limits: Floats, gap: float
     ) -> tuple[float, Floats] | None:
         upper, roots, load = begun
         lower = 0.0
@@ -132,7 +102,7 @@ class Curved:
             near = -float(slack @ step) <= NEAR * gap
             length = 1.0
             while True:
-                moved = np.clip(prices + length * step, 0.0, _SLOPE)
+                moved = np.clip(prices + length * step, 0.0, SLOPE)
                 following = self.dual(moved, limits)
                 if following[0] <= upper + 1e-4 * float(slack @ (moved - prices)) + ROUNDING * upper:
                     break
@@ -144,48 +114,34 @@ class Curved:
 
     def guessed(self, limits: Floats) -> Floats:
         """Prices that suit sets cut in proportion to how far their entities are above their limits."""
-        share = np.minimum(1.0, limits / np.maximum(self._added(self.weights), 1e-300))
-        return np.asarray((_SLOPE - _CURVE * share**0.25) / self.width)
+        loads = sum(block.added(block.weights, len(limits) + 1) for block in self.blocks)
+        share = np.minimum(1.0, limits / np.maximum(loads, 1e-300))
+        return np.asarray((SLOPE - CURVE * share**0.25) / self.width)
 
     @property
     def width(self) -> int:
-        return len(self.columns) + 2
+        return len(self.blocks[0].columns) + 2
 
-    def dual(self, prices: Floats, limits: Floats) -> tuple[float, Floats, Floats]:
+    def dual(self, prices: Floats, limits: Floats) -> tuple[float, list[Floats], Floats]:
         """The dual's value, the fourth roots of the shares that are best at these prices, and the loads of these."""
-        spare = _SLOPE - self._over(prices)
-        roots = np.clip(spare / _CURVE, 0.0, 1.0)
-        kept = roots * roots
-        kept *= kept
-        kept *= self.weights
-        spare -= _B * roots
-        value = float(limits @ prices) + float(kept @ spare)
-        return value, roots, self._added(kept)
+        found = side_by_side([partial(block.best, prices) for block in self.blocks])
+        value = float(limits @ prices) + sum(gained for gained, _, _ in found)
+        return value, [roots for _, roots, _ in found], np.asarray(sum(load for _, _, load in found))
 
-    def primal(self, roots: Floats, load: Floats, limits: Floats) -> float:
+    def primal(self, roots: Sequence[Floats], load: Floats, limits: Floats) -> float:
         """What is reached when sets of an entity above its limit are cut in proportion."""
         cut = np.append(np.maximum(load / limits, 1.0) ** -0.25, 1.0)
-        one, two = self.heads
-        least = np.repeat(np.minimum(cut[one], cut[two]), self.lengths)
-        for column in self.columns:
-            np.minimum(least, cut[column], out=least)
-        least *= roots
-        shares = least * least
-        shares *= shares
-        shares *= self.weights
-        return _SLOPE * float(shares.sum()) - _B * float(shares @ least)
+        return sum(side_by_side([partial(block.reached, own, cut) for block, own in self._with(roots)]))
 
-    def newton(self, prices: Floats, roots: Floats, load: Floats, limits: Floats) -> tuple[Floats, Floats]:
+    def _with(self, roots: Sequence[Floats]) -> list[tuple[SetBlock, Floats]]:
+        return list(zip(self.blocks, roots, strict=True))
+
+    def newton(self, prices: Floats, roots: Sequence[Floats], load: Floats, limits: Floats) -> tuple[Floats, Floats]:
         """The step, and the dual's gradient. Prices that are 0 and want to be less stay."""
         slack = limits - load
-        curvature = roots * roots
-        curvature *= roots
-        curvature *= self.weights
-        curvature *= (roots < 1) * (4 / _CURVE)
         numbers, size = len(self.first), len(limits) + 1
-        products: Any = np.bincount(self.pairs[0], np.add.reduceat(curvature, self.begins), numbers)
-        for pair in self.pairs[1:]:
-            products += np.bincount(pair, curvature, numbers)
+        parts = side_by_side([partial(block.curvature, own, numbers) for block, own in self._with(roots)])
+        products: Any = sum(parts)
         # Every member of a set is in one pair with each of the others.
         ends = np.bincount(self.first, products, size) + np.bincount(self.second, products, size)
         own = ends[:-1] / (self.width - 1)
@@ -208,9 +164,7 @@ class Curved:
         factor = linalg.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
         if dense == size:
             return np.asarray(linalg.cho_solve(factor, wanted, check_finite=False))
-        real = self.second < size
-        upper: Any = sparse.csr_array((products[real], (self.first[real], self.second[real])), shape=(size, size))
-        matrix: Any = (upper + upper.T + sparse.diags_array(own)).tocsr()
+        matrix = self.pattern.filled(products, own)
         rest = matrix.diagonal()[dense:]
 
         def nearly(right: Floats) -> Floats:
@@ -220,34 +174,28 @@ class Curved:
         nearby: Any = LinearOperator((size, size), matvec=nearly, dtype=np.float64)
         return np.asarray(cg(matrix, wanted, rtol=1e-3, maxiter=60, M=nearby)[0])
 
-    def _over(self, values: Floats) -> Floats:
-        """Of every set the sum over its entities."""
-        padded = np.append(values, 0.0)
-        one, two = self.heads
-        total = np.repeat(padded[one] + padded[two], self.lengths)
-        for column in self.columns:
-            total += padded[column]
-        return total
 
-    def _added(self, values: Floats) -> Floats:
-        """Of every entity the sum over its sets."""
-        runs, size = np.add.reduceat(values, self.begins), len(self.order) + 1
-        total = np.bincount(self.heads[0], runs, size) + np.bincount(self.heads[1], runs, size)
-        for column in self.columns:
-            total += np.bincount(column, values, size)
-        return np.asarray(total[:-1])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Symmetric:
+    """Where the numbers of pairs and of entities stand in a symmetric matrix, found once for all steps."""
 
+    places: Integers
+    columns: Integers
+    starts: Integers
 
-def _sorted(members: Integers, weights: Floats, size: int) -> tuple[Integers, Floats]:
-    """Sets in the order of their members."""
-    if (size + 1) ** members.shape[1] < 2**62:
-        codes = np.zeros(len(members), dtype=np.int64)
-        for column in members.T:
-            codes = codes * (size + 1) + column
-        order = np.argsort(codes, kind="stable")
-    else:
-        order = np.lexsort(members.T[::-1])
-    return members[order], weights[order]
+    @classmethod
+    def of(cls, first: Integers, second: Integers, size: int) -> "_Symmetric":
+        """Pairs with nobody are in no row; a pair of two that are alike is twice in its own."""
+        own = np.arange(size)
+        rows, columns = np.concatenate([first, second, own]), np.concatenate([second, first, own])
+        real = np.flatnonzero((rows < size) & (columns < size))
+        places = real[np.argsort(rows[real] * size + columns[real], kind="stable")]
+        return cls(places, columns[places], np.searchsorted(rows[places], np.arange(size + 1)))
+
+    def filled(self, products: Floats, own: Floats) -> Any:
+        values = np.concatenate([products, products, own])[self.places]
+        size = len(own)
+        return sparse.csr_array((values, self.columns, self.starts), shape=(size, size))
 
 
 def raised(prices: Floats, times: float, width: int) -> Floats:
@@ -256,5 +204,5 @@ def raised(prices: Floats, times: float, width: int) -> Floats:
     There shares grow in proportion, and a share's fourth root is in proportion to what the prices of its set leave of
     the slope of the curve.
     """
-    each = _SLOPE / width
+    each = SLOPE / width
     return np.asarray(np.maximum(0.0, each - (each - prices) * times**0.25))

@@ -114,7 +114,7 @@ class Packing:
             # very uneven. Before sets are merged, so that the cut of one does not depend on who else is there.
             sets, weights = merged if largest <= most else _merged(members, np.minimum(self.weights, most), len(sizes))
             binding = np.append(heaviest > most, False)
-            touched: NDArray[np.bool_] = np.asarray(binding[sets].any(axis=1))
+            touched = _any_of(binding, sets)
             needed = int(touched.sum())
             if not needed:
                 yield most, limbs.total(weights)
@@ -164,6 +164,15 @@ class _Part:
         self.prices = np.full(len(self.prices), np.nan)
         self.prices[self.rows], self.level = found, most
         return value
+
+
+def _any_of(chosen: NDArray[np.bool_], sets: Integers) -> NDArray[np.bool_]:
+    """Which sets have a chosen member."""
+    found = np.zeros(len(sets), dtype=bool)
+    if chosen.any():
+        for column in sets.T:
+            found |= chosen[column]
+    return found
 
 
 def _distinct(members: Integers) -> Integers:
