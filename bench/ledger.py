@@ -20,8 +20,7 @@ from confide.ledger import Ledger, PostgresLedger, SqliteLedger
 from confide.ledger import stored_rows as storage
 from confide.ledger.process.anchor import Anchor, Mark
 from confide.ledger.record import entry as booking
-from confide.ledger.record.chain import Body, encode, link
-from confide.ledger.record.entry import Payment, Position
+from confide.ledger.record.entry import Body, Payment, Position, encode, link
 from confide.ledger.record.terms import Quanta, Terms
 from confide.ledger.sqlite.files import LedgerFiles
 from confide.privacy.budget import Budget

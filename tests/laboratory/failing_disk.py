@@ -12,7 +12,7 @@ from typing import Any
 
 from confide.errors import BudgetError, LedgerError
 from confide.ledger import Ledger, SqliteLedger
-from confide.ledger.process.durability import EXIT_CODE
+from confide.ledger.process.anchor import EXIT_CODE
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

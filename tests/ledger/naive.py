@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from confide.errors import BudgetError, LedgerError, ParameterError
-from confide.ledger.record.chain import Entry, Head
-from confide.ledger.record.standing import Standing
-from confide.ledger.record.terms import Terms
+from confide.ledger.record.entry import Entry, Head
+from confide.ledger.record.terms import Standing, Terms
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss, PureDP

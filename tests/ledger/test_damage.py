@@ -14,7 +14,7 @@ import pytest
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
 from confide.ledger import SqliteLedger, restore_anchor
 from confide.ledger import stored_rows as storage
-from confide.ledger.sqlite import file_check as inspection
+from confide.ledger.sqlite import files as inspection
 from confide.ledger.sqlite.files import LedgerFiles
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP

@@ -24,8 +24,7 @@ import pytest
 from confide.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerFull
 from confide.ledger import SqliteLedger
 from confide.ledger import stored_rows as storage
-from confide.ledger.process.anchor import Anchor, read_mark
-from confide.ledger.process.durability import EXIT_CODE
+from confide.ledger.process.anchor import EXIT_CODE, Anchor, read_mark
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

@@ -11,7 +11,7 @@ import pytest
 from confide.errors import BudgetError, LedgerDamaged
 from confide.ledger import MemoryLedger, SqliteLedger
 from confide.ledger import stored_rows as storage
-from confide.ledger.record.chain import ORIGIN, encode, link
+from confide.ledger.record.entry import ORIGIN, encode, link
 from confide.ledger.record.replay import Replay
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP

@@ -12,7 +12,7 @@ from confide.errors import LedgerError
 from confide.ledger import Ledger, SqliteLedger
 from confide.ledger import stored_rows as storage
 from confide.ledger.soundness import walked
-from confide.ledger.sqlite import file_check as inspection
+from confide.ledger.sqlite import files as inspection
 from confide.privacy.budget import Budget
 from confide.privacy.loss import PureDP
 

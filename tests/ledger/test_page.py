@@ -9,8 +9,7 @@ import pytest
 
 from confide.errors import LedgerDamaged
 from confide.ledger import SqliteLedger, page, soundness
-from confide.ledger.sqlite.file_check import verify
-from confide.ledger.sqlite.files import LedgerFiles
+from confide.ledger.sqlite.files import LedgerFiles, verify
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 

@@ -1,20 +1,20 @@
-"""What every durable ledger does, wherever its rows are: charging, answering, amending, reading, in transactions."""
+"""What every durable ledger does, wherever its rows are: charging, answering, amending, reading, in transactions.
+
+An error also says what the call has left behind, because only the call knows.
+"""
 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
-from confide.errors import ParameterError
+from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.ledger import stored_rows as storage
 from confide.ledger.process.anchor import Mark
-from confide.ledger.process.effect import MAYBE, NOTHING, STANDS, Saying
 from confide.ledger.record import entry as booking
-from confide.ledger.record.chain import ORIGIN, Body, Entry, Head
-from confide.ledger.record.entry import Payment, Position
-from confide.ledger.record.standing import Standing
-from confide.ledger.record.terms import Terms, require_text
+from confide.ledger.record.entry import ORIGIN, Body, Entry, Head, Payment, Position
+from confide.ledger.record.terms import Standing, Terms, require_text
 from confide.ledger.soundness import Opened
 from confide.ledger.stored_rows import Connection
 from confide.privacy.budget import Budget, Currency, of_quanta
@@ -22,11 +22,45 @@ from confide.privacy.charge import Charge
 from confide.privacy.limits import LONGEST_KEY, LONGEST_LEDGER_NAME
 from confide.privacy.loss import PrivacyLoss
 
+NOTHING: Final = "Nothing was charged"
+MAYBE: Final = "It may have been charged, and no answer was given; the same call again finds out, and is charged once"
+STANDS: Final = "The charge stands, and no answer was given; the same call again costs nothing more"
+
 Result = TypeVar("Result")
 Writing = Callable[[Connection, Position], tuple[Result, Position]]
 Reading = Callable[[Connection, Position, Mark], Result]
 
 TIMEOUT = 10.0
+
+
+class Saying:
+    """Inside, an error of the ledger also says what was charged: `sure`, or `unsure` if a commit was not confirmed."""
+
+    __slots__ = ("_sure", "_unsure")
+
+    def __init__(self, sure: str = NOTHING, unsure: str = MAYBE) -> None:
+        self._sure = sure
+        self._unsure = unsure
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, LedgerError):
+            told = type(error)(f"{error}. {self._unsure if error.unconfirmed else self._sure}")
+            told.unconfirmed = error.unconfirmed
+            raise told from error.__cause__
+
+
+def never_made(name: str) -> LedgerMissing:
+    """No ledger, and no sign of one. One that was made here without a word would give the budget a second time."""
+    return LedgerMissing(
+        f"there is no ledger at {name}. If the policy was used before, say where its ledger is: ledger: in the policy, "
+        "--ledger, or ledger=. If it never was, make one, with its whole budget unspent: "
+        "confide ledger create POLICY, or confide.open(..., create=True)"
+    )
 
 
 class Transactions(Protocol):

@@ -10,11 +10,9 @@ from typing import Self
 from confide.errors import LedgerError, ParameterError
 from confide.host.fork import abandon_in_children
 from confide.ledger.record import entry as booking
-from confide.ledger.record.chain import ORIGIN, Body, Entry, Head, encode, link
-from confide.ledger.record.entry import Payment, Position
+from confide.ledger.record.entry import ORIGIN, Body, Entry, Head, Payment, Position, encode, link
 from confide.ledger.record.replay import Replay
-from confide.ledger.record.standing import Standing
-from confide.ledger.record.terms import Quanta, Terms, require_text
+from confide.ledger.record.terms import Quanta, Standing, Terms, require_text
 from confide.privacy.budget import Budget, Currency, of_quanta
 from confide.privacy.charge import Charge
 from confide.privacy.limits import LONGEST_KEY, LONGEST_LEDGER_NAME

@@ -19,7 +19,7 @@ from typing import IO, Any, Final, Self
 
 from confide.errors import LedgerDamaged
 from confide.ledger import stored_rows as storage
-from confide.ledger.record.chain import Body
+from confide.ledger.record.entry import Body
 from confide.ledger.record.replay import Replay
 from confide.ledger.record.stretch import ChainStretch, joined, stretch_of
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Protocol, Self
 
-from confide.ledger.record.chain import Entry, Head
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.entry import Entry, Head
+from confide.ledger.record.terms import Standing
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss

@@ -11,8 +11,7 @@ from confide.errors import LedgerDamaged, LedgerError, LedgerRolledBack
 from confide.ledger import stored_rows as storage
 from confide.ledger.page import PART, Helper, Page, Row, looked_at, page_of
 from confide.ledger.process.anchor import Mark
-from confide.ledger.record.chain import ORIGIN
-from confide.ledger.record.entry import FORMATS, Position, digest, require_kept
+from confide.ledger.record.entry import FORMATS, ORIGIN, Position, digest, require_kept
 from confide.ledger.record.replay import Replay, Statement
 from confide.ledger.record.terms import Terms
 from confide.ledger.stored_rows import Connection

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from confide.errors import LedgerDamaged
-from confide.ledger.record.chain import ORIGIN, Body, Entry, Link, decode, encode, link
-from confide.ledger.record.entry import Position, require_kept
+from confide.ledger.record.entry import ORIGIN, Body, Entry, Link, Position, decode, encode, link, require_kept
 from confide.ledger.record.terms import Quanta
 
 LAST = "SELECT sequence, body, hash FROM entry ORDER BY sequence DESC LIMIT 2"

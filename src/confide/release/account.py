@@ -8,7 +8,7 @@ from math import exp, inf, log
 from typing import Final, Protocol, TypeVar
 
 from confide.errors import ParameterError
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.privacy.amount import shown_value
 from confide.privacy.budget import CONCENTRATED, PURE
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP

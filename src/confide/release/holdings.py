@@ -17,7 +17,7 @@ from confide.errors import (
     QueryError,
 )
 from confide.ledger import Ledger
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.mechanism import Randomness
 from confide.policy import Policy
 from confide.privacy.budget import PURE, Budget

@@ -11,7 +11,7 @@ import pytest
 from confide.errors import BudgetError, LedgerDamaged, LedgerError
 from confide.ledger import Ledger, MemoryLedger, SqliteLedger, check_export, export
 from confide.ledger.record import entry as booking
-from confide.ledger.record.chain import encode, link
+from confide.ledger.record.entry import encode, link
 from confide.ledger.record.replay import Replay, Statement
 from confide.ledger.record.terms import Terms
 from confide.privacy.budget import Budget

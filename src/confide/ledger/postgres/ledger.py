@@ -13,7 +13,7 @@ from confide.ledger.postgres.driver import driver, translated
 from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.postgres.transaction import PostgresTransactions
 from confide.ledger.process.anchor import Anchor, Mark, read_mark, set_aside
-from confide.ledger.record.chain import Head
+from confide.ledger.record.entry import Head
 from confide.ledger.record.replay import Statement
 from confide.ledger.record.terms import Terms
 from confide.ledger.soundness import UNREADABLE, Opened, judged, walked

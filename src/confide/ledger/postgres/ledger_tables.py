@@ -13,10 +13,10 @@ from typing import Any
 from confide.errors import LedgerDamaged, LedgerError, LedgerMissing, LedgerRolledBack
 from confide.ledger import durable as keeping
 from confide.ledger import stored_rows as storage
+from confide.ledger.durable import never_made
 from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.postgres.driver import driver, standby
 from confide.ledger.postgres.location import PostgresPlace
-from confide.ledger.process.effect import never_made
 from confide.ledger.record.entry import Position
 from confide.ledger.record.terms import Terms
 

@@ -15,7 +15,7 @@ from confide.ledger.postgres.connection import PostgresConnection
 from confide.ledger.postgres.driver import driver, is_busy, is_gone, silent, translated
 from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.process.anchor import Anchor, Mark
-from confide.ledger.process.open_connection import Holding
+from confide.ledger.process.turn import Holding
 from confide.ledger.record.entry import Position
 from confide.ledger.soundness import UNREADABLE, require_mark, require_not_behind
 

@@ -1,25 +1,59 @@
-"""The anchor: a second file that remembers how far the ledger has gone.
+"""The anchor: a second file that remembers how far the ledger has gone; and how bytes are forced to disk.
 
-It holds (ledger, sequence, hash) of the last entry that was acknowledged, and is forced to disk before anybody hears of
-a charge. A ledger that ends before its anchor has lost charges. Two slots are written in turn, each a line with its own
-checksum in its own 4096-byte sector, so that a crash in the middle of a write leaves the other. The file is also the
-lock that writers hold, which is what keeps the anchor from ever going back.
+The anchor holds (ledger, sequence, hash) of the last entry that was acknowledged, and is forced to disk before anybody
+hears of a charge. A ledger that ends before its anchor has lost charges. Two slots are written in turn, each a line
+with its own checksum in its own 4096-byte sector, so that a crash in the middle of a write leaves the other. The file
+is also the lock that writers hold, which is what keeps the anchor from ever going back.
 """
 
 import contextlib
 import fcntl
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
 from confide.errors import LedgerDamaged, LedgerError
-from confide.ledger.process.durability import sync, sync_path
+
+EXIT_CODE = 74  # EX_IOERR of sysexits
 
 _SLOT = 4096
 _LABEL = "confide-anchor-1"
+
+
+def sync(descriptor: int, what: str) -> None:
+    """Force a file to disk; the process ends if that fails."""
+    try:
+        # fdatasync also writes the size when it changed, which is all that reading the bytes back needs.
+        getattr(os, "fdatasync", os.fsync)(descriptor)
+    except OSError as error:
+        end_process(f"{what} could not be forced to disk ({error.strerror})")
+
+
+def sync_path(path: Path) -> None:
+    """Force a file or folder to disk by its name; a file that is not there needs nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        sync(descriptor, str(path))
+    finally:
+        os.close(descriptor)
+
+
+def end_process(reason: str) -> NoReturn:
+    """End at once. After a failed fsync the kernel may drop the pages and report success the next time, so that nothing
+    which this process believes about its files can be trusted any more; a new process reads what is really there."""
+    sys.stderr.write(
+        f"confide: {reason}. The process ends here, because what it wrote may or may not be on disk. No answer was "
+        "given for the charge under way. Check the disk, then start again: the ledger is checked when it is opened.\n"
+    )
+    sys.stderr.flush()
+    os._exit(EXIT_CODE)
 
 
 @dataclass(frozen=True, slots=True)

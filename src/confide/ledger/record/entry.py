@@ -1,23 +1,33 @@
-"""What the next entry of a chain says. Pure functions: every ledger stores what they return, and a replay repeats them.
+"""The chain of a ledger: what each entry says, and the hash by which it follows from all before it.
 
-Each entry carries the running total, so that the last entry alone says what was spent; a digest of what each analyst
-spent, so that those accounts cannot be set back apart from the chain; and the number of the entry that holds the terms.
+What the next entry says is made by pure functions: every ledger stores what they return, and a replay repeats them. An
+entry carries the running total, so that the last one alone says what was spent; a digest of what each analyst spent, so
+that those accounts cannot be set back apart from the chain; and the number of the entry that holds the terms.
+
+Its body is a JSON object of text, whole numbers and lists of them, written in one way only (sorted keys, no spaces,
+ASCII), so that a reader of an export can rebuild the exact bytes. hash(n) = SHA-256(hash(n − 1) ‖ body(n)), and hash(0)
+is 32 zero bytes.
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
 from confide.errors import BudgetError, LedgerDamaged, ParameterError
-from confide.ledger.record.chain import Body
 from confide.ledger.record.terms import Quanta, Terms, holds, loss_text, plus, read_quanta, require_text, write_quanta
 from confide.privacy.amount import QUANTA, from_quanta, show
 from confide.privacy.budget import EITHER, in_currency, of_quanta, quanta_of
 from confide.privacy.charge import Charge
 from confide.privacy.limits import LONGEST_ANSWER, LONGEST_KEY, LONGEST_LEDGER_NAME, LONGEST_PURPOSE, LONGEST_REQUEST
 from confide.privacy.loss import PrivacyLoss
+
+Body = dict[str, Any]
+Link = tuple[int, bytes, bytes]  # the number of an entry, its bytes, its hash
+
+ORIGIN = bytes(32)
 
 FORMAT = "confide ledger 2"
 TWO_ACCOUNTS = "confide ledger 3"
@@ -30,6 +40,43 @@ _WRAP = 2**256
 
 Accounts = Mapping[str, Quanta]
 """What analysts have spent; those who spent nothing are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far a chain goes: the number of its last entry and that entry's hash."""
+
+    sequence: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One link: a genesis, a charge, an answer or an amendment, with everything it says in `body`."""
+
+    sequence: int
+    kind: str
+    body: Body
+    hash: str
+
+
+def encode(body: Body) -> bytes:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+
+def link(previous: bytes, encoded: bytes) -> bytes:
+    """The hash of an entry that follows the entry with hash `previous`."""
+    return hashlib.sha256(previous + encoded).digest()
+
+
+def decode(sequence: int, encoded: bytes, previous: bytes, stated: bytes) -> Body:
+    """The body of entry `sequence`, or `LedgerDamaged` if its hash is not what its bytes give."""
+    if link(previous, encoded) != stated:
+        raise LedgerDamaged(f"entry {sequence} of the ledger does not match its hash: it was altered or is damaged")
+    body: Body = json.loads(encoded)
+    if body.get("sequence") != sequence:
+        raise LedgerDamaged(f"entry {sequence} of the ledger says that it is entry {body.get('sequence')}")
+    return body
 
 
 @dataclass(frozen=True, slots=True)

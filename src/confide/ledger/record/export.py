@@ -17,8 +17,7 @@ from typing import IO
 
 from confide.errors import LedgerDamaged, LedgerError
 from confide.ledger.protocol import Ledger
-from confide.ledger.record.chain import Head, encode
-from confide.ledger.record.entry import EARLIER
+from confide.ledger.record.entry import EARLIER, Head, encode
 from confide.ledger.record.replay import Replay, Statement
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from confide.errors import LedgerDamaged
 from confide.ledger.record import entry as booking
-from confide.ledger.record.chain import ORIGIN, Body, Head, Link, link
+from confide.ledger.record.entry import ORIGIN, Body, Head, Link, link
 from confide.ledger.record.stretch import UNREADABLE, ChainStretch, stretch_of
 from confide.ledger.record.terms import Quanta, Terms, holds, plus
 from confide.privacy.amount import QUANTA

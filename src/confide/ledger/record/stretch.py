@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import itemgetter, sub
 
-from confide.ledger.record.chain import Body, Link, link
+from confide.ledger.record.entry import Body, Link, link
 from confide.ledger.record.terms import Quanta
 
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)

@@ -1,17 +1,17 @@
-"""The terms of a ledger: its budget, and what each analyst may spend of it."""
+"""The terms of a ledger: its budget and what each analyst may spend of it; and how it stands under them at a moment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import add, gt
 from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
 from confide.errors import LedgerError, ParameterError
-from confide.ledger.record.chain import Body
 from confide.privacy.amount import parse_amount, show, to_quanta_up
-from confide.privacy.budget import EITHER, Budget, amounts, of_quanta, quanta_of
+from confide.privacy.budget import EITHER, Budget, Currency, amounts, in_currency, of_quanta, quanta_of, remaining
 from confide.privacy.limits import LONGEST_LEDGER_NAME
+from confide.privacy.loss import PrivacyLoss
 
 Quanta = tuple[int, ...]
 """(ε,) of a pure budget; (ρ, δ) of one with a δ; (ρ, δ, ε) where either account may hold, as long as all is pure."""
@@ -46,14 +46,14 @@ class Terms:
         )
 
     @classmethod
-    def read(cls, body: Body) -> Self:
+    def read(cls, body: dict[str, Any]) -> Self:
         """Terms as an entry states them. The quanta are taken as written: what was promised then holds now."""
         budget = Budget(Fraction(body["epsilon"]), Fraction(body["delta"]), body.get("accounting", ""))
         caps = {analyst: Fraction(stated["epsilon"]) for analyst, stated in body["caps"].items()}
         cap_of = {analyst: read_quanta(stated["cap"]) for analyst, stated in body["caps"].items()}
         return cls(budget, MappingProxyType(caps), read_quanta(body["cap"]), MappingProxyType(cap_of))
 
-    def body(self) -> Body:
+    def body(self) -> dict[str, Any]:
         accounting = {"accounting": EITHER} if self.budget.rule == EITHER else {}
         return accounting | {
             "epsilon": str(self.budget.epsilon),
@@ -176,3 +176,70 @@ def require_text(text: object, what: str, longest: int) -> None:
 
 def _shown(caps: Mapping[str, Fraction]) -> str:
     return "{" + ", ".join(f"{analyst!r}: {show(epsilon)}" for analyst, epsilon in caps.items()) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The terms and what is spent, as one analyst sees them. It may be old by now: a charge looks again."""
+
+    terms: Terms
+    spent: Currency
+    """By all."""
+    analyst: str
+    counted: Currency
+    """Against the cap that the analyst is under: of "*", what all who are not named have spent together."""
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+        return self.terms.budget
+
+    @property
+    def cap(self) -> Currency:
+        """The budget in its currency: what `spent` may reach."""
+        return of_quanta(self.terms.cap)
+
+    @property
+    def caps(self) -> Mapping[str, Fraction]:
+        """The ε that one analyst may spend, by name; "*" what all who are not named may spend together."""
+        return self.terms.caps
+
+    @property
+    def own_cap(self) -> Fraction | None:
+        """The ε that caps the analyst: their own, or that of all without one, together; None if there is none."""
+        limit = self.terms.limit(self.analyst)
+        return None if limit is None else limit[1]
+
+    @property
+    def shared(self) -> bool:
+        """Whether that is the cap of all who have none of their own."""
+        return self.terms.shares(self.analyst)
+
+    def holds(self, loss: PrivacyLoss) -> bool:
+        """Whether a loss fits what is left, for the analyst and for the data."""
+        return self.room(loss) > 0
+
+    def room(self, loss: PrivacyLoss) -> int:
+        """How many more calls of a loss fit what is left, for the analyst and for the data."""
+        cost = in_currency(loss, self.cap)
+        return min(_times(spent, cost, cap) for spent, cap in self._limits())
+
+    def left(self, account: str) -> Fraction | None:
+        """The largest ε that one more call may have under an account; None if none fits."""
+        calls = [self.budget.largest_under(account, remaining(spent, cap)) for spent, cap in self._limits()]
+        return None if None in calls else min(call for call in calls if call is not None)
+
+    def _limits(self) -> Iterator[tuple[Currency, Currency]]:
+        """What is spent and how much may be, of the data and of the analyst."""
+        yield self.spent, self.cap
+        limit = self.terms.limit(self.analyst)
+        if limit is not None:
+            yield self.counted, of_quanta(limit[0])
+
+
+def _times(spent: Currency, cost: Currency, cap: Currency) -> int:
+    """How often a cost fits what is left: as often as the account that holds it longest says."""
+    most = zip(amounts(spent), amounts(cost), amounts(cap), strict=False)
+    times = [0 if one > all_ else int((all_ - one) // each) if each else None for one, each, all_ in most]
+    first = min([number for number in times[:2] if number is not None], default=0)
+    return max([first, *[number or 0 for number in times[2:]]])

@@ -9,12 +9,10 @@ from pathlib import Path
 from confide.errors import LedgerError, LedgerFull
 from confide.ledger import durable as keeping
 from confide.ledger import stored_rows as storage
-from confide.ledger.process.anchor import Anchor, Mark, set_aside
-from confide.ledger.process.durability import sync_path
+from confide.ledger.process.anchor import Anchor, Mark, set_aside, sync_path
 from confide.ledger.record.terms import Terms
-from confide.ledger.sqlite import file as sqlite_file
-from confide.ledger.sqlite.file_check import verify
-from confide.ledger.sqlite.files import LedgerFiles
+from confide.ledger.sqlite import files
+from confide.ledger.sqlite.files import LedgerFiles, verify
 
 
 def create(place: LedgerFiles, terms: Terms) -> bool:
@@ -40,7 +38,7 @@ def create(place: LedgerFiles, terms: Terms) -> bool:
         place.settle()
         return False
     except sqlite3.Error as error:
-        raise sqlite_file.translated(error, place.path) from error
+        raise files.translated(error, place.path) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise LedgerFull(f"the disk is full: no ledger was made at {place.path}") from error
@@ -79,10 +77,10 @@ def restore_anchor(path: str | os.PathLike[str], anchor: str | os.PathLike[str] 
 
 def _draft(draft: Path, terms: Terms) -> Mark:
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    connection = sqlite_file.connect(draft)
+    connection = files.connect(draft)
     try:
         connection.execute("BEGIN IMMEDIATE")
-        sqlite_file.create_schema(connection)
+        files.create_schema(connection)
         identity = keeping.begin(connection, terms)
         body, digest = storage.last(connection)
         connection.execute("COMMIT")

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Self, final
 
 from confide.ledger.durable import TIMEOUT, KeptLedger
-from confide.ledger.record.chain import Head
+from confide.ledger.record.entry import Head
 from confide.ledger.record.terms import Terms
 from confide.ledger.sqlite import creation
-from confide.ledger.sqlite.file_check import inspect, verify
-from confide.ledger.sqlite.files import LedgerFiles
+from confide.ledger.sqlite.files import LedgerFiles, inspect, verify
 from confide.ledger.sqlite.transaction import SqliteTransactions
 from confide.privacy.budget import Budget
 

@@ -14,12 +14,11 @@ from confide.errors import LedgerDamaged, LedgerError, LedgerFull
 from confide.host.fork import leave_open
 from confide.ledger import stored_rows as storage
 from confide.ledger.durable import Reading, Result, Writing
-from confide.ledger.process.anchor import Anchor, Mark
-from confide.ledger.process.durability import sync_path
-from confide.ledger.process.open_connection import Holding
+from confide.ledger.process.anchor import Anchor, Mark, sync_path
+from confide.ledger.process.turn import Holding
 from confide.ledger.record.entry import Position
 from confide.ledger.soundness import UNREADABLE, require_not_behind
-from confide.ledger.sqlite import file as sqlite_file
+from confide.ledger.sqlite import files
 from confide.ledger.sqlite.files import LedgerFiles
 
 _LOG_BYTES = 4 * 2**20  # a write-ahead log beyond this is folded into the ledger,
@@ -119,9 +118,9 @@ class SqliteTransactions(Holding[sqlite3.Connection]):
             try:
                 return attempt(*self._connect())
             except sqlite3.Error as error:
-                if sqlite_file.is_busy(error) and not self._sent:
+                if files.is_busy(error) and not self._sent:
                     return None
-                failure = sqlite_file.translated(error, self._place.path)
+                failure = files.translated(error, self._place.path)
                 # A commit for which there was no room is not there; one that failed otherwise may be, after a crash.
                 raise self._judged(failure, self._sent and not isinstance(failure, LedgerFull)) from error
             except LedgerError as error:
@@ -147,7 +146,7 @@ class SqliteTransactions(Holding[sqlite3.Connection]):
             self._anchor = Anchor(self._place.anchor)
         if self._connection is not None:
             return self._connection, self._anchor
-        connection = self._keep(sqlite_file.connect(self._place.path))
+        connection = self._keep(files.connect(self._place.path))
         self._index = self._place.index_inode()
         return connection, self._anchor
 
@@ -183,4 +182,4 @@ class SqliteTransactions(Holding[sqlite3.Connection]):
         except FileNotFoundError:
             return
         except sqlite3.Error as error:
-            sqlite_file.translated(error, self._place.path)  # ends the process if it was an fsync
+            files.translated(error, self._place.path)  # ends the process if it was an fsync

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from confide.ledger import Entry, Head, Ledger, MemoryLedger
 from confide.ledger import export as write_export
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import EITHER, Budget, of_quanta

@@ -11,7 +11,7 @@ import numpy as np
 
 from confide.fit import FitProblem, MeasuredGroup, Subtotal, error
 from confide.fit import Marginal as MarginalGroup
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise
 from confide.policy import Policy
 from confide.privacy.amount import show

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.mechanism import Additive
 from confide.privacy.loss import PureDP
 from confide.release.answer.rendering import print_table

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import BudgetError, LedgerError, ParameterError
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.policy import Table
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget, Currency

@@ -9,7 +9,7 @@ from math import inf, isnan, nan
 from typing import Any, Final
 
 from confide.errors import ParameterError
-from confide.ledger.record.standing import Standing
+from confide.ledger.record.terms import Standing
 from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.privacy.budget import Budget
 from confide.release.account import AUTO, accounts_for
