@@ -19,6 +19,7 @@ person visit item region_name tag age income region job member born person_id co
 'N' 'x' '2024-01-01' 0 1 2.5 1e3 -5 "age" "" '' $1 ? @x #1 -- /* */ \ ☃ OVER PARTITION WITH RECURSIVE UNION ALL
 CAST INT VARCHAR INTERVAL EXTRACT read_csv random now LATERAL UNNEST VALUES TABLESAMPLE PIVOT QUALIFY WINDOW EXISTS
 MEDIAN QUANTILE MIN MAX STDDEV ROUND NULLIF IF DESC NULLS FIRST FETCH PERCENT t p s0 u k0 many rowid
+CORR REGR_SLOPE COVAR_POP BOOL_AND EVERY VAR SUM_IF NDV MODE
 """.split()  # noqa: SIM905
 CASES = list(read_cases())
 

@@ -15,6 +15,8 @@ from confide.privacy.loss import PureDP
 from confide.query import bind
 from confide.query.question import (
     Arithmetic,
+    Association,
+    Axis,
     Between,
     Comparison,
     Estimated,
@@ -23,6 +25,7 @@ from confide.query.question import (
     Mean,
     Measure,
     Measured,
+    Occurs,
     Order,
     Question,
     Rounded,
@@ -33,7 +36,8 @@ from confide.query.question import (
 from confide.query.tree import Always, Scan, Summary
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
-from confide.release.answer.evaluation import Estimate, Evaluator
+from confide.release.answer.estimate import Estimate
+from confide.release.answer.evaluation import Evaluator
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.cost import Cost
 from tests.query.samples import CATALOG, POLICIES
@@ -74,6 +78,16 @@ leaves = st.one_of(
         st.booleans(),
         st.booleans(),
     ),
+    st.builds(
+        Association,
+        st.sampled_from(["corr", "r2", "covariance", "slope", "intercept"]),
+        st.builds(Axis, st.just(1), st.just(2), st.just(30), st.sampled_from([1, 2**40]), st.sampled_from(GRAINS)),
+        st.builds(Axis, st.just(3), st.just(4), st.just(-9), st.sampled_from([1, 2**40]), st.sampled_from(GRAINS)),
+        st.just(5),
+        st.sampled_from([0, 6]),
+        st.booleans(),
+    ),
+    st.builds(Occurs, st.integers(0, len(MEASURES) - 1), st.booleans()),
 )
 values = st.recursive(
     leaves,

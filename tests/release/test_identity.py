@@ -47,6 +47,8 @@ PEOPLE: dict[str, Call] = {
     ),
     "arithmetic": sql("SELECT ROUND(2 * COUNT(*) / ABS(SUM(CASE WHEN age > 3 THEN age ELSE -1 END)), 2) AS x FROM person"),  # noqa: E501
     "spread": sql("SELECT VAR_SAMP(age) AS v, STDDEV(COALESCE(income, 3)) AS d FROM person", split={"v": 2}),
+    "association": sql("SELECT CORR(age, income) AS c, REGR_SLOPE(income, age) AS s, COVAR_SAMP(age, income) AS v FROM person"),  # noqa: E501
+    "occurs": sql("SELECT BOOL_OR(age > 90) AS o, BOOL_AND(age < 90) AS e FROM person"),
     "joined": sql("SELECT COUNT(*) AS n FROM visit JOIN person ON visit.person_id = person.person_id WHERE sex = 'F'"),
     "truncated": sql("SELECT COUNT(*) AS n FROM visit a JOIN visit b ON a.ward = b.ward", mechanism="truncate"),
     "microdata": lambda session: session.microdata(["sex", ("sex", "BIN(age, 20)"), ()], epsilon=1),
@@ -67,6 +69,8 @@ GOLDEN: dict[str, list[str]] = {
     "per unit": ["021284f7a2124deb"],
     "arithmetic": ["6ced622e957a3358"],
     "spread": ["039bddb7b0fdd295"],
+    "association": ["3d0b92c069fcaf6f"],
+    "occurs": ["8d13115f072a0d2c"],
     "joined": ["a4075ef4be0da5ba"],
     "truncated": ["dfb4c0fd9383ecfd"],
     "microdata": ["2943e0a867c08cd6"],

@@ -10,25 +10,30 @@ from confide.policy import Category, Unbounded
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
 from confide.query.affine import AskedSum, Shared, affine, shared_sums, told_by
+from confide.query.association_call import AssociationCall, association_call
 from confide.query.comparison import joined
 from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
 from confide.query.question import (
+    Association,
+    Axis,
     Estimated,
     Mean,
     Measure,
     Measured,
+    Occurs,
     Spread,
     Statistic,
     Value,
+    association_places,
 )
 from confide.query.relation import From
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
 from confide.query.share import multiples, parts_of, times
-from confide.query.tree import Always, Cell, Constant, Field, Predicate, Span, Tallied
+from confide.query.tree import Always, Cell, Constant, Field, Known, Predicate, Span, Tallied
 from confide.query.tree import Number as RowNumber
 from confide.query.typical import typical_ends
 
@@ -100,6 +105,16 @@ class Aggregates:
                 if not bounded or self.mechanism not in ("auto", "laplace"):
                     return self._statistic(kind, subject, bounded, where)
                 return self._sum(subject, where) if kind == "total" else self._mean(subject, where)
+            case exp.LogicalAnd() | exp.LogicalOr():
+                every = isinstance(node, exp.LogicalAnd)
+                # Every row holds where none fails, and none where the condition is unknown.
+                found = joined((where, predicate(node.this, self.scope, negated=every)), every=True)
+                counted = self._count(found)
+                assert isinstance(counted, Measured)
+                return Occurs(counted.measure, every)
+        association = association_call(node)
+        if association is not None:
+            return self._association(association, where)
         quantile = quantile_call(node)
         if quantile is not None:
             subject, bounded = self._numeric(quantile[0])
@@ -249,6 +264,46 @@ class Aggregates:
         total = self._total(subject, where, centre, "total about the middle of the range")
         return Spread(squares, total, self._known(subject, where), radius, span.grain, sample, root)
 
+    def _association(self, call: AssociationCall, where: Predicate) -> Value:
+        y, x = number(call.y, self.scope), number(call.x, self.scope)
+        known = [Known(subject, negated=False) for subject in (x, y) if subject.span.nullable]
+        for condition in known:
+            self.scope.room.repeat(condition.subject, 6)
+        where = joined((where, *known), every=True) if known else where
+        if call.kind == "count":
+            return self._count(where)
+        if call.kind == "mean of x":
+            return self._mean(x, where)
+        if call.kind == "mean of y":
+            return self._mean(y, where)
+        first, axis_x = self._axis(x, where, squared=call.kind != "covariance")
+        second, axis_y = self._axis(y, where, squared=call.kind in ("corr", "r2"))
+        products = self._total(arithmetic.multiply(first, second), where, 0, "total of products")
+        count = self._count(where)
+        assert isinstance(count, Measured)
+        value = Association(call.kind, axis_x, axis_y, products, count.measure, call.sample)
+        places = association_places(value)
+        if len(set(places)) < len(places) or not axis_x.radius or not axis_y.radius:
+            raise QueryError(
+                f"{shown(call.y)} and {shown(call.x)} say the same, or one is a constant: there is nothing to find out "
+                "about how they go together; VAR_POP says how far one of them spreads"
+            )
+        return value
+
+    def _axis(self, subject: RowNumber, where: Predicate, squared: bool) -> tuple[RowNumber, Axis]:
+        """A number about the middle of its range, which makes what one row can change the least."""
+        _summable(subject)
+        span = subject.span
+        centre = (span.low + span.high) // 2
+        self.scope.room.repeat(subject, 4)
+        centred = arithmetic.add(subject, Constant(-centre, Span(-centre, -centre, span.grain, nullable=False)))
+        total = self._total(subject, where, centre, "total about the middle of the range")
+        squares = None
+        if squared:
+            squares = self._total(arithmetic.multiply(centred, centred), where, 0, "total of squares")
+        radius = max(span.high - centre, centre - span.low)
+        return centred, Axis(total, squares, centre, radius, span.grain)
+
     def _total(self, subject: RowNumber, where: Predicate, centre: int, label: str) -> int:
         """Σ (value − centre) over known values: one cell for the total, one for how many."""
         span = subject.span
@@ -320,5 +375,6 @@ def _refusal(node: exp.Expr) -> str:
         )
     return (
         f"{what} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV, MEDIAN, "
-        "QUANTILE, MIN, MAX, and arithmetic on them"
+        "QUANTILE, MIN, MAX, CORR, COVAR_POP, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, BOOL_AND, BOOL_OR, and arithmetic "
+        "on them"
     )

@@ -13,12 +13,14 @@ from confide.errors import QueryError
 from confide.policy.column import INDEX_LIMIT, ROWS_LIMIT
 from confide.query.question import (
     Arithmetic,
+    Association,
     Between,
     Estimated,
     FixedNumber,
     Magnitude,
     Mean,
     Measured,
+    Occurs,
     Rounded,
     Spread,
     Value,
@@ -72,6 +74,12 @@ def check_magnitudes(
                 return log(grain), log(grain) + index
             case Spread(grain=grain):
                 return log(grain), 2 * (log(grain) + index)
+            case Association(x=x, y=y):
+                # A slope is y over x, and no flatter than one grain over a range; a covariance is their product.
+                sizes = [abs(log(axis.grain)) + index for axis in (x, y)]
+                return -sum(sizes), sum(sizes)
+            case Occurs():
+                return 0.0, 1.0
             case Arithmetic(operation, left, right):
                 return _combined(operation, scale(left), scale(right))
             case Between(inner) | Magnitude(inner) | Rounded(inner):

@@ -1,6 +1,7 @@
 """From text to one SELECT of sqlglot's tree, or a refusal. Nothing of this tree is ever sent to a database."""
 
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ DIALECT: Final = "duckdb"
 """In which questions are written unless another is named."""
 Select = exp.Select
 
+_LACKING: Final = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
 _SHOWN_LEVELS = 6
 _SHOWN_NODES = 60
 _TOO_LONG = f"an expression has more than about {MOST_LEVELS} parts in a row; write it in shorter sums or products"
@@ -141,7 +143,14 @@ def _depth(root: exp.Expr) -> int:
     return deepest
 
 
+def _called(name: str) -> str:
+    """What people call what the parser has a class for."""
+    kind = getattr(exp, name, None)
+    return kind.sql_name() if isinstance(kind, type) and issubclass(kind, exp.Func) else "a part of the query"
+
+
 def _first_line(error: SqlglotError) -> str:
     text = str(error).splitlines()[0] if str(error) else "unknown error"
+    text = _LACKING.sub(lambda found: f"{_called(found[1])} lacks an argument", text)
     # The parser underlines with terminal colours; a message is plain text.
     return text.replace("\x1b[4m", "").replace("\x1b[0m", "")[:300]

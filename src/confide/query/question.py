@@ -91,6 +91,38 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """One of two numbers: its total and, where needed, squares about `centre`; no value is further than `radius`."""
+
+    total: int
+    squares: int | None
+    centre: int
+    radius: int
+    grain: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """How y goes with x over the rows where both are known, from their products, totals and squares about centres."""
+
+    kind: Literal["corr", "r2", "covariance", "slope", "intercept"]
+    x: Axis
+    y: Axis
+    products: int
+    count: int
+    sample: bool = False
+    """Of a covariance: whether its divisor is one less than the number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurs:
+    """1 where a count of rows is above 0, else 0; the other way round if `never`."""
+
+    count: int
+    never: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FixedNumber:
     value: Fraction
 
@@ -122,7 +154,19 @@ class Rounded:
     digits: int
 
 
-Value = Estimated | Measured | Mean | Spread | FixedNumber | Arithmetic | Between | Magnitude | Rounded
+Value = (
+    Estimated
+    | Measured
+    | Mean
+    | Spread
+    | Association
+    | Occurs
+    | FixedNumber
+    | Arithmetic
+    | Between
+    | Magnitude
+    | Rounded
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +247,10 @@ def measures_of(value: Value) -> frozenset[int]:
             return frozenset((total, count))
         case Spread(squares, total, count):
             return frozenset((squares, total, count))
+        case Association():
+            return frozenset(association_places(value))
+        case Occurs(count):
+            return frozenset((count,))
         case Arithmetic(_, left, right):
             return measures_of(left) | measures_of(right)
         case Between(inner) | Magnitude(inner) | Rounded(inner):
@@ -210,6 +258,12 @@ def measures_of(value: Value) -> frozenset[int]:
         case Estimated() | FixedNumber():
             return frozenset()
     assert_never(value)
+
+
+def association_places(value: Association) -> tuple[int, ...]:
+    """Products, then the totals and squares that are needed, then the count."""
+    axes = (value.x.total, value.y.total, value.x.squares, value.y.squares)
+    return (value.products, *(place for place in axes if place is not None), value.count)
 
 
 def statistics_of(value: Value) -> frozenset[int]:
@@ -221,7 +275,7 @@ def statistics_of(value: Value) -> frozenset[int]:
             return statistics_of(left) | statistics_of(right)
         case Between(inner) | Magnitude(inner) | Rounded(inner):
             return statistics_of(inner)
-        case Measured() | Mean() | Spread() | FixedNumber():
+        case Measured() | Mean() | Spread() | Association() | Occurs() | FixedNumber():
             return frozenset()
     assert_never(value)
 

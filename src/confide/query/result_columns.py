@@ -11,6 +11,20 @@ from confide.query.question import ShownKey, ShownValue, Value, measures_of, sta
 from confide.query.scope import Scope
 from confide.query.tree import Key
 
+_WORDS: dict[type[exp.Expr], str] = {
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept",
+    exp.RegrR2: "regr_r2",
+    exp.RegrCount: "regr_count",
+    exp.RegrAvgx: "regr_avgx",
+    exp.RegrAvgy: "regr_avgy",
+}
+"""What an aggregate is called in the name of a column; others are called as the parser does."""
+
 
 def result_columns(
     select: exp.Select, keys: tuple[Key, ...], scope: Scope, value: Callable[[exp.Expr, str], Value]
@@ -50,7 +64,7 @@ def _default_name(node: exp.Expr, taken: set[str]) -> str:
     """count, sum_income, avg_age_2: the aggregate, its column, and a number if that is taken."""
     inner = node.this if isinstance(node, exp.Filter) else node
     column = inner.find(exp.Column)
-    word = inner.key.lower()
+    word = _WORDS.get(type(inner), inner.key).lower()
     name = f"{word}_{column.name}" if column is not None else word
     options = (name if place == 1 else f"{name}_{place}" for place in count(1))
     ends = ("", "_low", "_high")

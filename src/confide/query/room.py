@@ -9,7 +9,19 @@ from typing import assert_never
 
 from confide.errors import QueryError
 from confide.privacy.limits import MOST_PARTS
-from confide.query.question import Arithmetic, Between, Estimated, Magnitude, Mean, Measured, Rounded, Spread, Value
+from confide.query.question import (
+    Arithmetic,
+    Association,
+    Between,
+    Estimated,
+    Magnitude,
+    Mean,
+    Measured,
+    Occurs,
+    Rounded,
+    Spread,
+    Value,
+)
 from confide.query.question import FixedNumber as ReleasedNumber
 from confide.query.tree import (
     Absolute,
@@ -83,7 +95,7 @@ def size(node: Field | Number | Predicate | Value) -> int:
             return 1 + len(values) // LISTED_PER_PART
         case Field() | Reading() | Derived() | Constant() | Always() | TextLike() | SameField():
             return 1
-        case Estimated() | Measured() | Mean() | Spread() | ReleasedNumber():
+        case Estimated() | Measured() | Mean() | Spread() | Association() | Occurs() | ReleasedNumber():
             return 1
         case _:
             assert_never(node)

@@ -8,7 +8,8 @@ import pytest
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Law, Measurement, NoNoise, TestRandomness, draw
 from confide.query.question import Arithmetic, FixedNumber, Magnitude, Mean, Measure, Measured, Rounded, Spread, Value
-from confide.release.answer.evaluation import Estimate, Evaluator
+from confide.release.answer.estimate import Estimate
+from confide.release.answer.evaluation import Evaluator
 
 RUNS = 4_000
 LAPLACE, NORMAL = DiscreteLaplace(Fraction(7)), DiscreteGaussian(Fraction(90))

@@ -4,14 +4,17 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Policy
+from confide.query.rewrite.aggregate_names import named_aggregates
 from confide.query.rewrite.constants import computed_days
 from confide.query.rewrite.joined_form import joined_form
 from confide.query.scope import Catalog
 
 
 def plain_form(select: exp.Select, policy: Policy, catalog: Catalog) -> exp.Select:
-    """Constants computed, inner queries that filter written out, and joins explicit; itself, if it is so already."""
+    """Aggregates by one name each, constants computed, inner queries that filter written out, and joins explicit;
+    itself, if it is so already.
+    """
     try:
-        return joined_form(computed_days(select), policy, catalog)
+        return joined_form(computed_days(named_aggregates(select)), policy, catalog)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None

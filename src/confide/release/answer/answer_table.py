@@ -17,7 +17,8 @@ from confide.query.question import ShownValue as ValuePlace
 from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 from confide.release.answer.answer import KeyColumn, KeyType, ValueColumn
 from confide.release.answer.chosen import cut_by_value, level, passes_by_value
-from confide.release.answer.evaluation import Estimate, Evaluator, doubles
+from confide.release.answer.estimate import Estimate, doubles
+from confide.release.answer.evaluation import Evaluator
 
 
 class Told(Protocol):

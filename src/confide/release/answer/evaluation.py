@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, lcm
-from sys import float_info
 from typing import Any, Final, assert_never
 
 import numpy as np
@@ -29,6 +28,7 @@ from confide.mechanism.noise.law import Confidence, NoNoise
 from confide.mechanism.selection.threshold import shown_intervals
 from confide.query.question import (
     Arithmetic,
+    Association,
     Between,
     Estimated,
     FixedNumber,
@@ -36,34 +36,24 @@ from confide.query.question import (
     Mean,
     Measure,
     Measured,
+    Occurs,
     Rounded,
     Spread,
     Value,
 )
+from confide.release.answer.associated_values import associated, occurs
+from confide.release.answer.estimate import LARGEST, Estimate, doubles, inside
 from confide.release.answer.miss_rate import MissShares
 
 Array = NDArray[Any]
 Linear = tuple[dict[int, Fraction], Fraction]
 """Coefficients of measures, per index, and a constant."""
 
-LARGEST: Final = float_info.max
 HELD: Final = 1 << 400
 """Measured integers are cut here. Totals are below 2¹²⁶ and their noise scales below 2²⁵⁰, so none is this large: a cut
 changes no interval, and squares of what is left are doubles.
 """
 _DIGITS: Final = 2.0**53
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
-    """A column of numbers, each inside its interval. `whole`: integers. `empty`: where the group may be empty."""
-
-    values: Array
-    low: Array
-    high: Array
-    whole: bool = False
-    empty: Array | None = None
-    assumes: Assumes = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +86,10 @@ class Evaluator:
                 return self._mean(value, confidence)
             case Spread():
                 return self._spread(value, confidence)
+            case Association():
+                return associated(value, self.measurements, confidence)
+            case Occurs(count, never):
+                return occurs(self._combination({count: Fraction(1)}, Fraction(0), confidence), never)
             case Rounded(inner, digits):
                 return _rounded(self._estimate(inner, confidence), digits)
             case Between(inner, low, high):
@@ -137,7 +131,7 @@ class Evaluator:
                 if first is None or second is None:
                     return None
                 return _linear_arithmetic(operation, first, second)
-            case Estimated() | Mean() | Spread() | Between() | Magnitude() | Rounded():
+            case Estimated() | Mean() | Spread() | Association() | Occurs() | Between() | Magnitude() | Rounded():
                 return None
         assert_never(value)
 
@@ -163,7 +157,7 @@ class Evaluator:
         one = self._one_sided(terms, whole, confidence, half) if _near(exact, half * scale, low, high) else half
         parts = bounded_ends(exact, half * scale, one * scale, low, high)
         values, least, most = (np.array([nearest_double(number) for number in part]) for part in parts)
-        return _inside(values, least, most)
+        return inside(values, least, most)
 
     def _one_sided(
         self, terms: Sequence[Any], factors: Sequence[int], confidence: Confidence, half: Fraction
@@ -189,8 +183,8 @@ class Evaluator:
         middle = Intervals(values, values, 0.0).scaled(abs(coefficient)).low
         scaled = Intervals(low, high, 0.0).scaled(abs(coefficient))
         if coefficient < 0:
-            return _inside(-middle, -scaled.high, -scaled.low)
-        return _inside(middle, scaled.low, scaled.high)
+            return inside(-middle, -scaled.high, -scaled.low)
+        return inside(middle, scaled.low, scaled.high)
 
     def _bounds(self, coefficients: dict[int, Fraction], constant: Fraction) -> tuple[Fraction | None, Fraction | None]:
         """Between which a combination lies, as far as that is known."""
@@ -225,7 +219,7 @@ class Evaluator:
         middle, least, most = (np.clip(part * grain + shift, *ends) for part in parts)
         # A group that may be empty may have any mean.
         empty = np.asarray(count.values <= count.law.upper(confidence), dtype=bool)
-        whole = _inside(middle, np.where(empty, ends[0], least), np.where(empty, ends[1], most))
+        whole = inside(middle, np.where(empty, ends[0], least), np.where(empty, ends[1], most))
         return replace(whole, empty=empty)
 
     def _spread(self, value: Spread, confidence: Confidence) -> Estimate:
@@ -238,7 +232,7 @@ class Evaluator:
             intervals, estimates = deviation_intervals(intervals), np.sqrt(estimates)
         grain = float(value.grain if value.root else value.grain**2)
         empty = np.asarray(count.values <= int(value.sample) + count.law.upper(confidence), dtype=bool)
-        return replace(_inside(estimates * grain, intervals.low * grain, intervals.high * grain), empty=empty)
+        return replace(inside(estimates * grain, intervals.low * grain, intervals.high * grain), empty=empty)
 
     def _ratio(self, value: Arithmetic, confidence: Confidence) -> Estimate | None:
         """scale × A / B for two different measures, by the joint law of their noise."""
@@ -264,7 +258,7 @@ class Evaluator:
         )
         scale = float(over / under)
         first, second = intervals.low * scale, intervals.high * scale
-        return _inside(estimates * scale, np.minimum(first, second), np.maximum(first, second))
+        return inside(estimates * scale, np.minimum(first, second), np.maximum(first, second))
 
     # --- interval arithmetic ------------------------------------------------------------------------------------------
 
@@ -275,7 +269,7 @@ class Evaluator:
         a, b = (_floats(part) for part in (left, right))
         middle, (low, high) = _OPERATIONS[value.operation](a, b)
         assumes: Assumes = "density" if "density" in (left.assumes, right.assumes) else "always"
-        return replace(_inside(middle, low, high), assumes=assumes)
+        return replace(inside(middle, low, high), assumes=assumes)
 
 
 Parts = tuple[Array, Array, Array]
@@ -310,16 +304,6 @@ def _product(x: Array, y: Array) -> Array:
 _OPERATIONS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
 
 
-def doubles(numbers: Array) -> Array:
-    """Numbers as doubles; integers beyond them are infinite."""
-    if numbers.dtype != object:
-        return numbers.astype(float)
-    try:
-        return numbers.astype(float)
-    except OverflowError:
-        return np.array([nearest_double(Fraction(number)) for number in numbers])
-
-
 def _floats(part: Estimate) -> Parts:
     return doubles(part.values), doubles(part.low), doubles(part.high)
 
@@ -331,22 +315,10 @@ def _held(measurement: Measurement) -> Measurement:
     return replace(measurement, values=np.minimum(np.maximum(values, -HELD), HELD))
 
 
-def _inside(values: Array, low: Array, high: Array) -> Estimate:
-    """The estimate, moved into its interval if arithmetic left it outside; the middle, or 0, where it is undefined.
-
-    An end that is undefined is infinite. The inner end of what lies beyond all doubles is the largest of them.
-    """
-    low = np.minimum(np.where(np.isnan(low), -inf, low), LARGEST)
-    high = np.maximum(np.where(np.isnan(high), inf, high), -LARGEST)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    defined = np.where(np.isfinite(values), values, np.where(bounded, low / 2 + high / 2, 0.0))
-    return Estimate(np.minimum(np.maximum(defined, low), high), low, high)
-
-
 def _whole(values: Array, low: Array, high: Array) -> Estimate:
     """Integers stay integers, where doubles hold them."""
     if any(abs(end) > LARGEST for end in (*low, *high)):
-        return _inside(doubles(values), doubles(low), doubles(high))
+        return inside(doubles(values), doubles(low), doubles(high))
     return Estimate(values, low, high, whole=True)
 
 
@@ -376,7 +348,7 @@ def _rounded(inner: Estimate, digits: int) -> Estimate:
 
     middle = cut(values, np.round(values, digits))
     ends = cut(low, np.floor(low * scale) / scale), cut(high, np.ceil(high * scale) / scale)
-    return replace(_inside(middle, *ends), empty=inner.empty, assumes=inner.assumes)
+    return replace(inside(middle, *ends), empty=inner.empty, assumes=inner.assumes)
 
 
 def _within(inner: Estimate, least: float, most: float) -> Estimate:
@@ -395,14 +367,14 @@ def _within(inner: Estimate, least: float, most: float) -> Estimate:
     high = np.clip(np.maximum(high, high + moved), least, most)
     whole = (low == least) & (high == most)
     empty = whole if inner.empty is None else whole | inner.empty
-    return replace(_inside(values, low, high), empty=empty, assumes=inner.assumes)
+    return replace(inside(values, low, high), empty=empty, assumes=inner.assumes)
 
 
 def _magnitude(inner: Estimate) -> Estimate:
     values, low, high = _floats(inner)
     least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     most = np.maximum(np.abs(low), np.abs(high))
-    return replace(_inside(np.abs(values), least, most), assumes=inner.assumes)
+    return replace(inside(np.abs(values), least, most), assumes=inner.assumes)
 
 
 def is_linear(value: Value, measures: Sequence[Measure]) -> bool:

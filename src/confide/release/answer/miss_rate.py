@@ -7,12 +7,14 @@ from typing import assert_never
 from confide.mechanism.noise.law import Confidence
 from confide.query.question import (
     Arithmetic,
+    Association,
     Between,
     Estimated,
     FixedNumber,
     Magnitude,
     Mean,
     Measured,
+    Occurs,
     Rounded,
     Spread,
     Value,
@@ -55,7 +57,7 @@ class MissShares:
                 return (min(1, first + second), True) if one and two and alone else (first + second, False)
             case Between(inner) | Magnitude(inner) | Rounded(inner):
                 return self._count(inner)[0], False
-            case Estimated() | Mean() | Spread():
+            case Estimated() | Mean() | Spread() | Association() | Occurs():
                 return 1, False
         assert_never(value)
 
@@ -75,7 +77,7 @@ def needed_confidences(values: Iterable[Value], confidence: Confidence) -> dict[
                 pending += [(left, first), (right, second)]
             case Between(inner) | Magnitude(inner) | Rounded(inner):
                 pending.append((inner, level))
-            case Measured() | Mean() | Spread() | FixedNumber():
+            case Measured() | Mean() | Spread() | Association() | Occurs() | FixedNumber():
                 pass  # made of no statistic
             case _:
                 assert_never(value)

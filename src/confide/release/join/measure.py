@@ -19,7 +19,7 @@ from confide.query.weight import Weight
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.assumed import assuming_bounds
-from confide.release.answer.evaluation import Estimate
+from confide.release.answer.estimate import Estimate
 from confide.release.answer.key_notes import key_notes
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings

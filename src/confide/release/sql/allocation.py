@@ -23,18 +23,21 @@ from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.question import (
     Arithmetic,
+    Association,
     Between,
     Estimated,
     FixedNumber,
     Magnitude,
     Mean,
     Measured,
+    Occurs,
     Question,
     Rounded,
     ShownValue,
     Spread,
     Value,
     all_values,
+    association_places,
     measures_of,
 )
 from confide.query.tree import Cell
@@ -48,6 +51,7 @@ from confide.release.sql.statistics import plan_statistic, plan_within
 # spread mostly by its squares.
 _MEAN = (Fraction(1), Fraction(1, 2))
 _SPREAD = (Fraction(3, 2), Fraction(3, 4), Fraction(3, 4))
+_PRODUCTS, _SQUARES, _MIDDLE = Fraction(3, 2), Fraction(1), Fraction(3, 4)  # of an association
 _ROWS = Cell("rows")
 _STEPS = 1_000  # of the weights of what is added up
 
@@ -204,7 +208,7 @@ def _added(value: Value, question: Question, pure: bool) -> dict[int, Fraction] 
 def _parts(value: Value, measures: int) -> dict[int, Fraction]:
     """Places of measures, or of statistics behind them, with their weights."""
     match value:
-        case Measured(measure):
+        case Measured(measure) | Occurs(measure):
             return {measure: Fraction(1)}
         case Estimated(statistic):
             return {measures + statistic: Fraction(1)}
@@ -212,6 +216,9 @@ def _parts(value: Value, measures: int) -> dict[int, Fraction]:
             return dict(zip((total, count), _MEAN, strict=True))
         case Spread(squares, total, count):
             return dict(zip((squares, total, count), _SPREAD, strict=True))
+        case Association(products=products, x=x, y=y):
+            weights = {x.squares: _SQUARES, y.squares: _SQUARES, products: _PRODUCTS}
+            return {place: weights.get(place, _MIDDLE) for place in association_places(value)}
         case Arithmetic(_, left, right):
             parts = _parts(left, measures)
             for place, weight in _parts(right, measures).items():

@@ -27,7 +27,8 @@ from confide.query.question import (
     statistics_of,
 )
 from confide.release.answer.chosen import choice_notes, expected_level, least_level
-from confide.release.answer.evaluation import Estimate, Evaluator, doubles, is_linear
+from confide.release.answer.estimate import Estimate, doubles
+from confide.release.answer.evaluation import Evaluator, is_linear
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.answer.plan import FEWER, Depends, PlannedColumn, Within
 from confide.release.answer.wanted import wanted_width

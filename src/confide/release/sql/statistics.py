@@ -16,7 +16,7 @@ from confide.mechanism.total.choice import SUMMERS, mean_plan, total_plan
 from confide.privacy.amount import root
 from confide.query.grid import EvenGrid
 from confide.query.question import Statistic
-from confide.release.answer.evaluation import Estimate
+from confide.release.answer.estimate import Estimate
 
 
 def plan_statistic(
