@@ -1,10 +1,14 @@
 """What is shown, and what cannot be."""
 
 import json
+import time
+from io import StringIO
 
 import pytest
+from rich.console import Console
 from rich.table import Table
 
+from confide.cli import console
 from confide.cli.console import facts, printable, say, show, show_json, waiting
 
 
@@ -44,6 +48,41 @@ def test_facts_are_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_waiting_is_silent_without_a_terminal_and_lets_errors_through(capsys: pytest.CaptureFixture[str]) -> None:
+    with waiting("nothing") as progress:
+        assert progress is None
     with pytest.raises(ZeroDivisionError), waiting("dividing"):
         raise ZeroDivisionError
     assert capsys.readouterr() == ("", "")
+
+
+class _Terminal(console.Screen):
+    """A console that takes a text for a terminal."""
+
+    shown = StringIO()
+
+    def __init__(self, *, errors: bool = False) -> None:
+        assert errors  # what people wait for is no part of what is piped on
+        Console.__init__(self, file=self.shown, force_terminal=True, width=160, legacy_windows=False, _environ={})
+
+
+def _waited(monkeypatch: pytest.MonkeyPatch, patience: float) -> str:
+    monkeypatch.setattr(_Terminal, "shown", StringIO())
+    monkeypatch.setattr(console, "Screen", _Terminal)
+    monkeypatch.setattr(console, "_PATIENCE", patience)
+    with waiting("asking") as progress:
+        assert progress is not None
+        for done in range(4):
+            progress(f"level {done} [bold]x[/bold]\x1b[31m", done, 4)
+            time.sleep(0.15)
+    return _Terminal.shown.getvalue()
+
+
+def test_waiting_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = _waited(monkeypatch, 0.01)
+    assert "level 2 [bold]x[/bold]\\x1b[31m" in shown
+    assert "s left" in shown
+    assert shown.endswith("\x1b[2K")  # nothing is left of it
+
+
+def test_what_is_there_in_a_moment_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "level" not in _waited(monkeypatch, 60)

@@ -117,15 +117,15 @@ def test_what_was_spent_is_said_when_it_is_stopped(
 ) -> None:
     from contextlib import contextmanager  # noqa: PLC0415
 
-    def stop(progress: Any) -> None:
-        if progress.round == 1:
+    def stop(what: str, *_: object) -> None:
+        if what.startswith("round 1"):
             raise KeyboardInterrupt
 
     @contextmanager
-    def bar() -> Any:
+    def bar(what: str) -> Any:
         yield stop
 
-    monkeypatch.setattr(synthesizing, "_bar", bar)
+    monkeypatch.setattr(synthesizing, "waiting", bar)
     result = run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS)
     assert result.exit_code == 130
     assert "was spent" in result.output

@@ -230,6 +230,10 @@ def test_whoever_tells_how_far_it_is_can_be_called(session: confide.Session) -> 
             session.microdata(["age"], epsilon=1, table="person", progress=progress)  # type: ignore[arg-type]
         with pytest.raises(ParameterError, match="progress"):
             session.synthesize(confide.marginals(k=1), 50, table="person", columns=["age"], progress=progress)  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match="progress"):
+            session.sql("SELECT COUNT(*) AS n FROM person", 1, progress=progress)  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match="progress"):
+            session.trust("SELECT COUNT(*) AS n FROM person", None, 5, 1, progress=progress)  # type: ignore[arg-type]
     assert spent(session) == PureDP(Fraction(0))
 
 

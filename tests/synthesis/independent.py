@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import ParameterError
+from confide.host.progress import tell
 from confide.synthesis.curator import Curator
 from confide.synthesis.measured import total_of
 from confide.synthesis.method import SynthesisMethod
 from confide.synthesis.model import Model, Synthesized
-from confide.synthesis.progress import Progress, Tell
 from confide.synthesis.step import MeasureSets, SynthesisStep
 from confide.workload import BoundWorkload
 
@@ -74,8 +74,8 @@ def strategy(
     return IndependentStrategy(0)
 
 
-def run(curator: Curator, workload: BoundWorkload, chosen: IndependentStrategy, tell: Tell) -> Synthesized:
-    tell(Progress("measuring", 1, 1, 0.0))
+def run(curator: Curator, workload: BoundWorkload, chosen: IndependentStrategy) -> Synthesized:
+    tell("measuring", 0, 1)
     measured = curator.measure(workload.closure(1), Fraction(1))
     own = {part.columns[0]: np.maximum(part.counts, chosen.floor) + 1e-9 for part in measured}
     shares = tuple(own[column] / own[column].sum() for column in range(len(workload.domain.sizes)))

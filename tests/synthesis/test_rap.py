@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from confide.host.progress import heard_by
 from confide.mechanism import Randomness, TestRandomness, gaussian
 from confide.synthesis import rap
 from confide.synthesis.curator import Curator, Picked
 from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
 from confide.synthesis.model import Model, Synthesized
-from confide.synthesis.progress import Progress
 from confide.synthesis.strategy import Strategy
 from confide.workload import Threshold, Workload, tables_of
 from tests.synthesis.fitting import pretend_to_fit
@@ -161,9 +161,10 @@ def test_noise_that_is_used_again_is_noticed() -> None:
 
 
 def test_progress_goes_from_nothing_to_the_last_round() -> None:
-    told: list[Progress] = []
-    rap.run(Bookkeeper(kept_source()), WORKLOAD, strategy("marginals", 2), told.append)
-    assert told[0].done == 0
-    assert [one.done for one in told] == sorted(one.done for one in told)
-    assert told[-1].round == told[-1].rounds == 2
-    assert any(one.loss is not None for one in told)
+    told: list[tuple[str, float, int]] = []
+    with heard_by(lambda *step: told.append(step)):
+        rap.run(Bookkeeper(kept_source()), WORKLOAD, strategy("marginals", 2))
+    assert told[0] == ("round 0 of 2: measuring single columns", 0, 3)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][0].startswith("round 2 of 2: fitting, loss ")
+    assert told[-1][1:] == (2, 3)

@@ -6,6 +6,7 @@ is shown can steer the terminal: whatever does not print is spelled out.
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
@@ -16,6 +17,8 @@ from rich.console import Console, ConsoleRenderable
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+
+from confide.host.progress import Tell
 
 _PATIENCE = 0.5
 _WIDEST = 2_000
@@ -76,21 +79,40 @@ def facts(rows: Sequence[tuple[str, str]]) -> Table:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """A spinner on a terminal, if what is inside takes longer than a moment."""
+def waiting(what: str) -> Iterator[Tell | None]:
+    """A spinner on a terminal, if what is inside takes longer than a moment; a bar once the function that it gives is
+    told how far it is. Without a terminal nothing is shown, and there is no function.
+    """
     console = Screen(errors=True)
     if not console.is_terminal:
-        yield
+        yield None
         return
-    status = console.status(Text(what, style="dim"))
-    timer = Timer(_PATIENCE, status.start)
+    # Heavy, and for people who wait.
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", style="dim", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}", style="dim", markup=False),
+    )
+    progress, start = Progress(*columns, console=console, transient=True), time.monotonic()
+    task = progress.add_task(what, total=None, left="")
+
+    def tell(now: str, done: float, steps: int) -> None:
+        passed = time.monotonic() - start
+        left = f"about {passed * (steps / done - 1):.0f} s left" if 0 < done < steps and passed > _PATIENCE else ""
+        progress.update(task, description=printable(now), completed=done, total=steps, left=left)
+
+    timer = Timer(_PATIENCE, progress.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield tell
     finally:
         try:
             timer.cancel()
             timer.join()
         finally:
-            status.stop()  # whatever happens, the cursor comes back
+            progress.stop()  # whatever happens, the cursor comes back

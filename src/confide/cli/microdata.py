@@ -2,13 +2,11 @@
 
 import json
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.cli.console import Screen, say, show, show_json
+from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_whole
 from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
@@ -58,15 +56,16 @@ def microdata(options: MicrodataCommand, out: str | None, report: bool, as_json:
     folder = None if out is None else _folder(out)
     arguments = _arguments(options)
     facts = _public(options.public)
-    with opened(options.policy, options.ledger, options.analyst) as session, _bar() as step:
+    with opened(options.policy, options.ledger, options.analyst) as session, waiting("opening") as progress:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            made = session.microdata(**arguments, **facts, fit=options.fit, progress=step)
+            made = session.microdata(**arguments, **facts, fit=options.fit, progress=progress)
         after = session.budget
         told = [str(each.message) for each in caught if each.category is UserWarning]
         findings = made.report() if report else None
         if folder is not None:
-            step(f"writing {folder}", 1, 1)
+            if progress is not None:
+                progress(f"writing {folder}", 1, 1)
             made.to_parquet(folder)
     if as_json:
         shown: dict[str, Any] = {
@@ -185,22 +184,3 @@ def _folder(out: str) -> Path:
     if not path.parent.is_dir():
         raise ParameterError(f"--out {out}: there is no folder {path.parent}; make it first")
     return path
-
-
-@contextmanager
-def _bar() -> Iterator[Any]:
-    """A progress bar on a terminal; nothing elsewhere."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415  loaded when used
-
-    console = Screen(errors=True)
-    if not console.is_terminal:
-        yield lambda *_: None
-        return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("opening", total=1)
-
-        def step(what: str, done: int, total: int) -> None:
-            progress.update(task, description=what, completed=done, total=total)
-
-        yield step

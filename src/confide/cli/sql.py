@@ -75,8 +75,8 @@ def sql(request: SqlCommand, plot: str | None, as_json: bool) -> None:
     chart = None if plot is None else chart_place(plot)
     with opened(request.policy, request.ledger, request.analyst) as session:
         rows, within = read_whole(request.rows, "--rows"), read_within(request.within)
-        with waiting("asking"):
-            answer = session.sql(epsilon=request.epsilon, within=within, rows=rows, **arguments)
+        with waiting("asking") as progress:
+            answer = session.sql(epsilon=request.epsilon, within=within, rows=rows, progress=progress, **arguments)
         after = session.budget
     if chart is not None:
         with waiting("drawing"):

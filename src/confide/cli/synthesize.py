@@ -1,13 +1,10 @@
 """What the command `synthesize` does."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.cli.console import Screen, say, show, show_json
+from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_sql, read_whole
 from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
@@ -17,7 +14,6 @@ from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
     from confide.release.synthetic.synthetic import Synthetic
-    from confide.synthesis.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +62,8 @@ def synthesize(
     with opened(options.policy, options.ledger, options.analyst) as session:
         before = session.budget
         try:
-            with _bar() as tell:
-                twin = session.synthesize(_workload(options, session), progress=tell, **arguments)
+            with waiting("opening") as progress:
+                twin = session.synthesize(_workload(options, session), progress=progress, **arguments)
         except KeyboardInterrupt:
             spent = session.budget.spent - before.spent
             say(
@@ -172,27 +168,3 @@ def _place(text: str, option: str, *, records: bool = False) -> Path:
     if path.is_dir() or not path.parent.is_dir():
         raise ParameterError(f"{option} {text}: there is no folder {path.parent}, or the file is one")
     return path
-
-
-@contextmanager
-def _bar() -> "Iterator[Callable[[Progress], None] | None]":
-    """A progress bar with rounds, loss and time left, on a terminal."""
-    console = Screen(errors=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-    start = time.monotonic()
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("opening", total=1.0, left="")
-
-        def tell(progress: "Any") -> None:
-            loss = "" if progress.loss is None else f", loss {progress.loss:.3f}"
-            words = f"round {progress.round} of {progress.rounds}: {progress.what}{loss}"
-            passed = time.monotonic() - start
-            left = f"about {passed * (1 / progress.done - 1):.0f} s left" if progress.done > 0 else ""
-            bar.update(task, completed=progress.done, description=words, left=left)
-
-        yield tell

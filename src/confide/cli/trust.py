@@ -72,8 +72,8 @@ def trust(options: TrustOptions, as_json: bool) -> None:
         raise ParameterError("--gap is for a forecast: write --plan too, or leave it out")
     arguments = options.arguments()
     with opened(options.policy, options.ledger, options.analyst) as session:
-        with waiting("deciding"):
-            found = session.trust(**arguments, epsilon=options.epsilon)
+        with waiting("deciding") as progress:
+            found = session.trust(**arguments, epsilon=options.epsilon, progress=progress)
         after = session.budget
     verdicts = [found] if isinstance(found, Verdict) else list(found)
     if as_json:

@@ -17,6 +17,7 @@ from confide.fit.cells import Floats, Mask
 from confide.fit.conjugate import conjugate_gradients
 from confide.fit.factor import Factor, can_factor, factored
 from confide.fit.program import Program
+from confide.host.progress import tell
 
 MOST_STEPS: Final = 300
 MOST_PRODUCTS: Final = 400  # of conjugate gradients, for one Newton step
@@ -48,6 +49,7 @@ def newton(program: Program, start: Floats | None, tolerance: float, most_steps:
     best = Point(program.cells(spread), multipliers, np.inf, 0)
     systems = _Systems(program)
     for step in range(most_steps + 1):
+        tell(f"step {step + 1} of at most {most_steps + 1}", 0, 1)
         cells = program.cells(spread)
         answers = program.answers(multipliers, give)
         gradient = answers - rows.answer(cells)

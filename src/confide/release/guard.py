@@ -15,6 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import numpy as np
 
 from confide.errors import ConfideError, EngineError, ParameterError, tell_custodian
+from confide.host.progress import Tell, heard_by
 from confide.privacy.limits import LONGEST_ANSWER
 
 Given = ParamSpec("Given")
@@ -95,6 +96,14 @@ def callers(function: Callable[Given, None] | None) -> Callable[Given, None]:
             raise CallersError(error) from None
 
     return call
+
+
+@contextmanager
+def listening(progress: Tell | None) -> Iterator[None]:
+    """Inside, a function that the caller gave us, or did not, hears how far we are. It is told by guarded or settled
+    work alone, which ends with what it raises."""
+    with heard_by(None if progress is None else callers(progress)):
+        yield
 
 
 def told(kept: bytes, read: Callable[[bytes], Result]) -> Result:

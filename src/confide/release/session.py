@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confide.engine import Engine
 from confide.errors import LedgerError, ParameterError
+from confide.host.progress import Tell
 from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
@@ -27,6 +28,7 @@ from confide.release.arguments import (
     plain_text,
 )
 from confide.release.cost import BudgetState, budget_state
+from confide.release.guard import callers, listening
 from confide.release.holdings import Holdings
 from confide.release.join.plan import plan_join
 from confide.release.join.request import JoinRequest, join_request
@@ -36,14 +38,13 @@ from confide.release.views import DeclaredView, open_view
 
 if TYPE_CHECKING:
     from confide.release.graph.graph import Graph
-    from confide.release.microdata.microdata import Microdata, Progress
+    from confide.release.microdata.microdata import Microdata
     from confide.release.microdata.plan import MicrodataPlan
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
     from confide.release.verdict.plan import TrustPlan
     from confide.release.verdict.synthetic_copy import SyntheticCopy
     from confide.release.verdict.verdict import Verdict, Verdicts
-    from confide.synthesis.progress import Tell
     from confide.workload import Workload
 
 
@@ -135,6 +136,7 @@ class Session:
         mechanism: Mapping[str, str] | str = "auto",
         dialect: str = DIALECT,
         account: str = "auto",
+        progress: Tell | None = None,
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same.
 
@@ -142,7 +144,9 @@ class Session:
         intervals are wider nevertheless says so.
 
         `account` is for a ledger whose accounting is either: "pure", "concentrated", or "auto" for the narrower answer.
+        `progress` is told what is being done, how many steps are done, and of how many: public facts.
         """
+        callers(progress)  # refuses what is no function
         if (epsilon is None) == (within is None):
             raise ParameterError("give epsilon, what the whole call may cost, or within, the width to reach; not both")
         # Read once, into types of Python's own: what is charged and what is measured come of the same numbers.
@@ -159,7 +163,8 @@ class Session:
         else:
             level = confidence_level(confidence)
             request = sql_request(self.policy, question, sql, dialect, exact_epsilon(epsilon), level, shares)
-        asked = self._holdings.ask(request, account)
+        with listening(progress):
+            asked = self._holdings.ask(request, account)
         wider = () if within is None else wider_than_wanted(asked.result, within)
         return asked.result.marked(asked.stored, wider)
 
@@ -186,11 +191,11 @@ class Session:
         directed: bool = False,
         unit: str | None = None,
         account: str = "auto",
-        progress: "Progress | None" = None,
+        progress: Tell | None = None,
     ) -> "Graph":
         """The rows of a table as edges from `source` to `target`, to count patterns of. `unit`: "edge" or "node".
 
-        `progress` is told, where an answer takes several steps, what is done, how many steps are, and of how many.
+        `progress` is told, for each answer, what is being done, how many steps are done, and of how many.
         """
         from confide.release.graph.graph import open_graph  # noqa: PLC0415  loaded when used
 
@@ -233,7 +238,7 @@ class Session:
         zeros: object = None,
         totals: object = None,
         table: str | None = None,
-        progress: "Progress | None" = None,
+        progress: Tell | None = None,
         account: str = "auto",
     ) -> "Microdata":
         """Noisy counts of marginals and a table fitted to them; `epsilon` is the cost of all of it.
@@ -285,7 +290,7 @@ class Session:
         rounds: int | None = None,
         picks: int | None = None,
         rows: int | None = None,
-        progress: "Tell | None" = None,
+        progress: Tell | None = None,
         account: str = "auto",
     ) -> "Synthetic":
         """Synthetic data that answers a workload; `epsilon` is the cost of the whole call.
@@ -356,18 +361,22 @@ class Session:
         bounds: Mapping[str, Sequence[object]] | None = None,
         dialect: str = DIALECT,
         account: str = "auto",
+        progress: Tell | None = None,
     ) -> "Verdict | Verdicts":
         """May the synthetic answer of a query be used? One private bit; `epsilon` is the cost of the whole call.
 
         `synthetic` is a frame, frames by table, or an opened copy; it is never a file, which `open_copy` reads.
         `within` says how near the private answer must be: 50, or "5%" of the synthetic one. Several queries, as a list,
         share ε; GROUP BY gives one verdict for each key. `prefer="cautious"` bounds the probability of a wrong yes.
+        `progress` is told what is being done, how many steps are done, and of how many: public facts.
         """
         from confide.release.verdict.request import prepare_request, trust  # noqa: PLC0415  loaded when used
 
+        callers(progress)  # refuses what is no function
         holdings = self._holdings
         request = prepare_request(holdings, sql, synthetic, within, mechanism, prefer, self._reader(dialect, bounds))
-        return trust(holdings, request, epsilon, account)
+        with listening(progress):
+            return trust(holdings, request, epsilon, account)
 
     def _reader(
         self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None

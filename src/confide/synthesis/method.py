@@ -16,7 +16,6 @@ from confide.privacy.amount import shown_value
 from confide.privacy.identity import Spelling
 from confide.synthesis.curator import Curator
 from confide.synthesis.model import ShareTable, Synthesized
-from confide.synthesis.progress import Tell
 from confide.synthesis.relaxed import RelaxedTable
 from confide.synthesis.step import SynthesisStep
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
@@ -41,7 +40,7 @@ class SynthesisStrategy(Protocol):
         """Bytes that the table needs."""
 
 
-Run = Callable[[Curator, BoundWorkload, Any, Tell], Synthesized]
+Run = Callable[[Curator, BoundWorkload, Any], Synthesized]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ class SynthesisMethod:
     needs: str = ""
     """A package that is an extra."""
 
-    def run(self, curator: Curator, workload: BoundWorkload, strategy: SynthesisStrategy, tell: Tell) -> Synthesized:
-        return cast(Run, import_module(self.module).run)(curator, workload, strategy, tell)
+    def run(self, curator: Curator, workload: BoundWorkload, strategy: SynthesisStrategy) -> Synthesized:
+        return cast(Run, import_module(self.module).run)(curator, workload, strategy)
 
     def require(self) -> None:
         """Refuse, in words, where what it needs is not installed, or cannot be used after a fork."""

@@ -10,10 +10,10 @@ from typing import Final, assert_never
 
 import numpy as np
 
+from confide.host.progress import tell
 from confide.synthesis.curator import Curator, Picked
 from confide.synthesis.measured import Measured, total_of
 from confide.synthesis.model import Model, Synthesized
-from confide.synthesis.progress import Progress, Tell
 from confide.synthesis.projection import MOST_STEPS, TableFit, project
 from confide.synthesis.strategy import Strategy
 from confide.workload import BoundWorkload
@@ -22,15 +22,14 @@ ROUGH_STEPS: Final = 150
 """A fit that only says what to measure next is not polished."""
 
 
-def run(curator: Curator, workload: BoundWorkload, strategy: Strategy, tell: Tell | None = None) -> Synthesized:
+def run(curator: Curator, workload: BoundWorkload, strategy: Strategy) -> Synthesized:
     """One run, from nothing known to a fitted table."""
-    return _Run(curator, workload, strategy, tell or (lambda _: None)).go()
+    return _Run(curator, workload, strategy).go()
 
 
 class _Run:
-    def __init__(self, curator: Curator, workload: BoundWorkload, strategy: Strategy, tell: Tell) -> None:
+    def __init__(self, curator: Curator, workload: BoundWorkload, strategy: Strategy) -> None:
         self._curator, self._workload, self._strategy = curator, workload, strategy
-        self._tell = tell
         self._measured: list[Measured] = []
         self._sizes = workload.domain.sizes
         self._fit: TableFit | None = None
@@ -118,5 +117,6 @@ class _Run:
 
     def _say(self, what: str, loss: float | None = None) -> None:
         rounds = self._strategy.rounds
-        done = (self._round - (0 if what == "fitting" else 1)) / (rounds + 1)
-        self._tell(Progress(what, self._round, rounds, max(0.0, done), loss))
+        done = max(0, self._round - (0 if what == "fitting" else 1))
+        fitted = "" if loss is None else f", loss {loss:.3f}"
+        tell(f"round {self._round} of {rounds}: {what}{fitted}", done, rounds + 1)

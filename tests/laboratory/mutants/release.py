@@ -65,4 +65,6 @@ MUTANTS = (
     Mutant("a forecast for all rows whatever passes", "release/sql/forecast.py", "self._columns(allocation, self.rows * share) for share in FEWER", "self._columns(allocation, self.rows) for share in FEWER", "tests/release/sql/test_forecast.py::test_a_forecast_comes_true_at_all_at_a_tenth_and_at_a_hundredth_of_the_rows"),
     Mutant("wider is as asked for", "release/answer/wanted.py", "if half > wanted * (1 + 1e-9)]", "if False]", "tests/release/sql/test_forecast.py::test_an_answer_that_is_wider_than_was_asked_for_says_so"),
     Mutant("what is cut holds whatever the data are", "release/answer/assumed.py", "    return replace(column, assumes=\"at_most\")", "    return column", "tests/release/test_joins.py::test_a_self_join_at_the_bound_is_covered"),
+    Mutant("levels that hold nothing are not told of", "release/packed.py", "            if done < len(levels):\n", "            if done < len(levels) and total:\n", "tests/release/test_progress.py::test_what_is_told_is_the_same_whatever_the_data_are[shared]"),
+    Mutant("whoever asked before hears of every call", "release/guard.py", "with heard_by(None if progress is None else callers(progress)):", "with heard_by(callers(progress)) if progress is not None else np.errstate():", "tests/release/test_progress.py::test_a_call_inside_of_what_is_told_is_told_to_nobody"),
 )  # fmt: skip

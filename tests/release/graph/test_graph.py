@@ -231,8 +231,8 @@ def test_progress_tells_of_levels_and_of_nothing_else():
             graph.edges(5, at_most=60)
         told.append(steps)
     levels = len(Levels(2**24, 3).edges)
-    assert told[0] == told[1] == [("read", 0, levels), *(("levels", done, levels) for done in range(1, levels + 1)),
-                                  ("read", 0, 1), ("levels", 1, 1)]  # fmt: skip
+    assert told[0] == told[1] == [("reading", 0, levels), *(("counting", done, levels) for done in range(levels + 1)),
+                                  ("reading", 0, 1), ("counting", 0, 1), ("counting", 1, 1)]  # fmt: skip
     with opened(edges()) as session, pytest.raises(ParameterError, match="give a function"):
         session.graph("edge", "src", "dst", progress=7)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import EpsilonTooSmall, ParameterError, QueryError
+from confide.host.progress import Tell
 from confide.mechanism.graph.ladder import SMALLEST_EPSILON, Ladder
 from confide.mechanism.graph.pattern import StarRungs, TriangleRungs, smooth_bound
 from confide.mechanism.noise.additive import Additive, laplace
@@ -220,7 +221,7 @@ def open_graph(
     directed: object,
     unit: object,
     account: object = AUTO,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Tell | None = None,
 ) -> Graph:
     """The graph of an edge table, or a refusal from the policy alone."""
     policy = holdings.policy
@@ -243,8 +244,8 @@ def open_graph(
                 f"the policy protects {policy.unit}, with all rows that refer to it, so a graph of {found.name} needs "
                 f"its nodes to be that key: name {', '.join(sorted(own)) or 'a column that refers to it'} as one end"
             )
-    tell = callers(progress)
-    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected, tell, account))
+    callers(progress)  # refuses what is no function
+    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected, progress, account))
 
 
 def _own_columns(policy: Policy, table: Table) -> set[str]:

@@ -25,8 +25,7 @@ MOST_NEIGHBOURS: Final = 2**20
 MOST_TRIANGLES: Final = 2**24
 """The same for triangles."""
 
-Tell = Callable[[int], None]
-Packed = Callable[["Network", Sequence[int], Tell], list[int]]
+Packed = Callable[["Network", Sequence[int]], list[int]]
 MECHANISMS: Final = ("truncate", "r2t")
 
 
@@ -103,18 +102,18 @@ def histogram_by_node(edges: EdgeTable, up_to: int, at_most: object) -> Pattern:
     return Pattern("nodes", "truncate", counting, more, degrees, notes=_cut_note(levels, edges))
 
 
-def packed_edges(network: "Network", levels: Sequence[int], tell: Tell = lambda done: None) -> list[int]:
+def packed_edges(network: "Network", levels: Sequence[int]) -> list[int]:
     """How many edges are left when no node keeps more than each level: maximum flows."""
     ends = np.column_stack([network.source, network.target])
-    return packed_totals(ends, np.ones(len(ends), dtype=np.int64), levels, tell=tell)
+    return packed_totals(ends, np.ones(len(ends), dtype=np.int64), levels)
 
 
-def packed_triangles(network: "Network", levels: Sequence[int], tell: Tell = lambda done: None) -> list[int]:
+def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
     """How many triangles are left when no node keeps more than each level: concave programs, certified."""
     from confide.engine.read.triangle import alike, triangle_sets  # noqa: PLC0415  loaded when used
 
     members, weights = triangle_sets(network)
-    return packed_totals(members, weights, levels, alike(network), tell)
+    return packed_totals(members, weights, levels, alike(network))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +138,11 @@ def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | 
         chosen = _kind(name)(levels, share, miss)
 
         def count(network: "Network") -> Counted:
-            steps = len(levels.edges)
-            edges.tell("read", 0, steps)
-            totals = shape.totals(network, levels.edges, lambda done: edges.tell("levels", done, steps))
+            totals = shape.totals(network, levels.edges)
             result = chosen.measure(totals, edges.holdings.randomness)
             return Counted(((result.estimate, result.low, result.high),), result.informed)
 
-        return PatternCount(name, count, _upper(chosen.condition))
+        return PatternCount(name, count, _upper(chosen.condition), len(levels.edges))
 
     note = f"no node keeps more than {largest:,} {shape.name}; the interval is for what is left so"
     return Pattern(shape.name, name, counting, _told(at_most), notes=(note,))

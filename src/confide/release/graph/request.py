@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confide.errors import ParameterError, QueryError
+from confide.host.progress import Tell, tell
 from confide.mechanism.noise.law import miss_rate
 from confide.policy import KeyUnit
 from confide.privacy.amount import shown_value
@@ -17,6 +18,7 @@ from confide.release.account import AUTO, pure_width
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.arguments import confidence_level, exact_epsilon, plain_text, pure_share
 from confide.release.cost import Cost
+from confide.release.guard import listening
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 
@@ -53,8 +55,8 @@ class EdgeTable:
     target: str
     directed: bool
     unit: Protected
-    tell: Callable[[str, int, int], None]
-    """Told how far an answer is, in steps whose number is public; no part of what is asked."""
+    progress: Tell | None = None
+    """Hears how far an answer is, in steps whose number is public; no part of what is asked."""
     account: object = AUTO
     """The account of the budget that what is counted is charged to."""
 
@@ -82,6 +84,8 @@ class PatternCount:
     mechanism: str
     count: Callable[[Any], Counted]
     assumed: str = ""
+    steps: int = 1
+    """In how many steps it counts, of which it tells all but the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,12 @@ class PricedPattern:
         columns = holdings.policy.tables[edges.table].columns
         graph = GraphInquiry(edges.table, columns[edges.source], columns[edges.target], edges.directed)
         inquiry: Inquiry[Any] = graph if pattern.reading is None else pattern.reading(graph)
-        measured = self.counting.count(holdings.engine.inquire(inquiry, charge))
+        steps = self.counting.steps
+        tell("reading", 0, steps)
+        read = holdings.engine.inquire(inquiry, charge)
+        tell("counting", 0, steps)
+        measured = self.counting.count(read)
+        tell("counting", steps, steps)
         cost = Cost.of(self.request.epsilon, self.loss)
         return _answer(edges, pattern, self.counting, measured, cost, self.request.confidence).to_bytes()
 
@@ -171,7 +180,8 @@ def ask(edges: EdgeTable, pattern: Pattern, epsilon: object, confidence: object)
             f"to {MOST_EDGES:,} edges; ask edges() or degree_histogram() with edges as the unit"
         )
     request = PatternRequest(edges, pattern, exact_epsilon(epsilon), confidence_level(confidence))
-    asked = holdings.ask(request, edges.account)
+    with listening(edges.progress):
+        asked = holdings.ask(request, edges.account)
     return asked.result.marked(asked.stored)
 
 

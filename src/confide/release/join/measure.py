@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from confide.host.progress import tell
 from confide.mechanism import Assumes
 from confide.mechanism.join.elastic import Elastic
 from confide.mechanism.join.residual import Residual
 from confide.mechanism.join.truncation import Bounded, clipped_totals
 from confide.privacy.charge import Charge
 from confide.query.conjunction import BY_ROW, BY_UNIT, Conjunction, relation_of
+from confide.query.grouping import group_count
 from confide.query.identity import question_name
 from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
@@ -49,19 +51,23 @@ def measured_join(holdings: Holdings, priced: PricedJoin, charge: Charge) -> Ans
 
 
 def _by_row(holdings: Holdings, priced: PricedJoin, charge: Charge) -> list[Column]:
-    question = priced.question
+    question, steps = priced.question, len(priced.question.weights) + 2
+    tell("reading", 0, steps)
     cells = tuple(Cell("rows" if w.number is None else "total", w.number, w.where) for w in question.weights)
     summary = Summary(question.relation, question.where, None, question.keys, cells)
     exact = holdings.engine.evaluate(summary, charge, holdings.ledger.secret)
+    tell("reading how much one row changes", 1, steps)
     smooth = cache(sensitivity(holdings, priced, charge).smooth)  # the same for all sums with equal shares
     columns: list[Column] = []
     for place, weight in enumerate(question.weights):
+        tell("measuring", place + 2, steps)
         mechanism = priced.smooth(place)
         scale = smooth(float(mechanism.alpha)) * max(1, weight.span.largest)
         answers = [int(value) for value in possible(exact.cells[place], question)]
         noised, half = mechanism.measure(answers, scale, priced.misses[place], holdings.randomness)
         floor_at = 0 if weight.span.low >= 0 else None
         columns.append(Column([_inside(value, half, floor_at) for value in noised]))
+    tell("measuring", steps, steps)
     return columns
 
 
@@ -115,13 +121,19 @@ def _by_unit(holdings: Holdings, priced: PricedJoin, charge: Charge) -> list[Col
     from confide.engine.read.join_facts import SharesInquiry  # noqa: PLC0415  loaded when used
 
     columns: list[Column] = []
-    for place in range(len(priced.question.weights)):
-        mechanism = priced.cut(place)
-        inquiry = SharesInquiry(priced.question, place, mechanism.levels.edges[-1])
-        groups: list[Bounded] = [
-            mechanism.measure(totals(shares, mechanism.levels.edges), holdings.randomness)
-            for shares in possible(holdings.engine.inquire(inquiry, charge), priced.question)
-        ]
+    cuts = [priced.cut(place) for place in range(len(priced.question.weights))]
+    shown = len(possible(range(group_count(priced.question)), priced.question))
+    # As many for every weight, group and level, whether a group has rows or not.
+    steps, done = shown * sum(len(cut.levels.edges) for cut in cuts), 0
+    for place, mechanism in enumerate(cuts):
+        edges = mechanism.levels.edges
+        inquiry = SharesInquiry(priced.question, place, edges[-1])
+        tell("reading", done, steps)
+        groups: list[Bounded] = []
+        for shares in possible(holdings.engine.inquire(inquiry, charge), priced.question):
+            groups.append(mechanism.measure(totals(shares, edges, done, steps), holdings.randomness))
+            done += len(edges)
+            tell("counting", done, steps)
         uninformed = sum(not group.informed for group in groups)
         results = [(group.estimate, group.low, group.high) for group in groups]
         columns.append(Column(results, mechanism.condition if uninformed < len(groups) else "", uninformed))
@@ -133,10 +145,11 @@ def possible(groups: Any, question: Conjunction) -> list[Any]:
     return list(groups) if question.possible is None else [groups[place] for place in question.possible]
 
 
-def totals(shares: Any, edges: Sequence[int]) -> list[int]:
+def totals(shares: Any, edges: Sequence[int], before: int = 0, steps: int | None = None) -> list[int]:
+    """What is left at each level. It tells of these, after so many that were `before`, of so many `steps` in all."""
     if shares.entities is None:
         return clipped_totals(shares.weights, shares.counts, edges)
-    return packed_totals(shares.entities, shares.weights, edges)
+    return packed_totals(shares.entities, shares.weights, edges, None, before, steps)
 
 
 def _inside(value: int, half: int, least: int | None) -> tuple[int, int, int]:

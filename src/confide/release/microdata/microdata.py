@@ -5,7 +5,7 @@ negative: for statistics. The fitted table has no negative count and all its sum
 records. What the second gives up for that is in its report.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +18,7 @@ from confide.errors import ParameterError
 from confide.fit import METHODS, TOTAL, Fit, FitProblem, MeasuredGroup, Method, error, fit, round_controlled
 from confide.fit import Marginal as MarginalGroup
 from confide.fit.fitted import require_consistent
+from confide.host.progress import Tell, part_of, tell
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace
 from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
@@ -31,7 +32,7 @@ from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
-from confide.release.guard import callers, settled
+from confide.release.guard import listening, settled
 from confide.release.holdings import Holdings
 from confide.release.microdata.arrow import Records, fitted_table
 from confide.release.microdata.marginals import (
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 
     from confide.release.microdata.report import MicrodataReport
 
-Progress = Callable[[str, int, int], None]
 """Called with what is done next, how many steps are done, and how many there are."""
 
 _UNIT: Final = DiscreteLaplace(Fraction(1))
@@ -242,7 +242,6 @@ class MicrodataRequest:
     epsilon: Fraction
     weights: tuple[Fraction, ...] | None
     confidence: float
-    tell: Progress
 
     @property
     def purpose(self) -> str:
@@ -278,10 +277,11 @@ class PricedMarginals:
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         design, steps = self.request.design, len(self.request.design.marginals) + 1
+        tell("reading", 0, steps)
         exact = holdings.engine.tabulate(design.tabulation, charge, holdings.ledger.secret)
         noisy = []
         for place, (marginal, mechanism) in enumerate(zip(design.marginals, self.noise.mechanisms, strict=True)):
-            self.request.tell(f"measuring {show_marginals([marginal])}", place, steps)
+            tell(f"measuring {show_marginals([marginal])}", place, steps)
             measurement = mechanism.measure(_counts(exact, design.columns(place)), holdings.randomness)
             counts = np.asarray(measurement.values, dtype=np.int64)
             noisy.append(NoisyMarginal(marginal, counts, mechanism.law, mechanism.name))
@@ -314,28 +314,29 @@ def plan_microdata(holdings: Holdings, options: MicrodataOptions, epsilon: Fract
         )
     design, _, _, weights = _checked(holdings, options)
     standing, accounts = holdings.standing(), holdings.accounts(options.account)
-    request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence, callers(None))
+    request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence)
     chosen = accounts[0] if len(accounts) == 1 else holdings.preferred(standing, request.price, accounts)
     noise = noise_for(design, standing.budget.under(chosen), epsilon, weights)
     return plan_design(holdings.policy, standing, design, noise, epsilon, options.confidence, known)
 
 
 def make_microdata(
-    holdings: Holdings, options: MicrodataOptions, epsilon: Fraction, progress: Progress | None = None
+    holdings: Holdings, options: MicrodataOptions, epsilon: Fraction, progress: Tell | None = None
 ) -> Microdata:
     """Measures, or finds what was measured before, and fits. Everything that can be refused is, before the charge."""
-    design, stages, method, weights = _checked(holdings, options)
-    step, steps = callers(progress), len(design.marginals) + 1
-    request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence, step)
-    asked = holdings.ask(request, options.account)
+    with listening(progress):
+        design, stages, method, weights = _checked(holdings, options)
+        request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence)
+        asked = holdings.ask(request, options.account)
+        steps = len(design.marginals) + 1
 
-    def fit_to_it() -> Microdata:
-        step(f"fitting by {method}", steps - 1, steps)
-        made = fitted_to(asked.result, method, stages, options.zeros, options.totals, options.confidence)
-        step("done", steps, steps)
-        return replace(made, stored=asked.stored)
+        def fit_to_it() -> Microdata:
+            with part_of(f"fitting by {method}", steps - 1, steps):
+                made = fitted_to(asked.result, method, stages, options.zeros, options.totals, options.confidence)
+            tell("done", steps, steps)
+            return replace(made, stored=asked.stored)
 
-    return settled(fit_to_it)
+        return settled(fit_to_it)
 
 
 def fitted_to(

@@ -9,6 +9,7 @@ import numpy as np
 
 from confide.engine.protocol import Exact, Keep, Window, Windows
 from confide.errors import ParameterError
+from confide.host.progress import tell
 from confide.mechanism import Measurement
 from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
@@ -93,8 +94,12 @@ class PricedQuestion:
         keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
         windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
         read = holdings.engine.evaluate
+        tell("reading", 0, 2)
         exact = _possible(question, lambda: read(question.summary, charge, holdings.ledger.secret, keep, windows))
-        return cut_to_room(_release(holdings, question, question_name(asked), exact, allocation, self.request))
+        tell("measuring", 1, 2)
+        answer = _release(holdings, question, question_name(asked), exact, allocation, self.request)
+        tell("measuring", 2, 2)
+        return cut_to_room(answer)
 
 
 def sql_request(

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import BudgetError, LedgerError, ParameterError
+from confide.host.progress import Tell
 from confide.ledger.record.terms import Standing
 from confide.policy import Table
 from confide.privacy.amount import show
@@ -19,7 +20,7 @@ from confide.release.answer.size import require_room
 from confide.release.arguments import exact_epsilon, plain_text, private_table
 from confide.release.cost import Cost, budget_state
 from confide.release.expected import expected_rows
-from confide.release.guard import callers, settled
+from confide.release.guard import callers, listening, settled
 from confide.release.holdings import Holdings
 from confide.release.synthetic.workload_sql import read_parts
 from confide.release.whole_table import tabulated
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from confide.release.synthetic.curator import LedgerCurator
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
-    from confide.synthesis.progress import Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,9 @@ class SynthesisRequest:
         return written("synthesis", *parts, spelling={**WORKLOAD_SPELLING, **self.method.spelling})
 
 
-def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None" = None) -> "Synthetic":
+def synthesize(holdings: Holdings, options: SynthesisOptions, progress: Tell | None = None) -> "Synthetic":
     """Synthetic data for a workload; the same request again is free and the same."""
+    callers(progress)  # refuses what is no function
     standing = holdings.standing()
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
 
@@ -87,7 +88,8 @@ def synthesize(holdings: Holdings, options: SynthesisOptions, tell: "Tell | None
     request = _chosen(holdings, standing, requests)
     request.method.require()
     _planned(standing, request, 0.95)  # refuses what any step would, before the first is charged
-    return _run(holdings, standing, request, tell)
+    with listening(progress):
+        return _run(holdings, standing, request)
 
 
 def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "SynthesisPlan":
@@ -133,7 +135,7 @@ def _planned(standing: Standing, request: SynthesisRequest, confidence: object) 
     return plan_synthesis(standing, request, confidence)
 
 
-def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell: "Tell | None") -> "Synthetic":
+def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "Synthetic":
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
 
     curator = _curator(holdings, request)
@@ -141,7 +143,7 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell
         raise BudgetError(
             f"this would cost ε = {show(request.epsilon)}; {budget_state(standing)}. Nothing was charged."
         )
-    budget, step = standing.budget, callers(tell)
+    budget = standing.budget
 
     def so_far() -> str:
         paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(request.epsilon)} was spent"
@@ -149,7 +151,7 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest, tell
 
     try:
         found = settled(
-            lambda: request.method.run(curator, request.workload, request.strategy, step),
+            lambda: request.method.run(curator, request.workload, request.strategy),
             lambda: curator.paid,
         )
     except KeyboardInterrupt as stopped:

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from confide.errors import ParameterError, QueryError
+from confide.host.progress import tell
 from confide.mechanism.tally import Tally
 from confide.policy import Policy
 from confide.privacy.amount import parse_amount, root, shown_value
@@ -173,14 +174,16 @@ class PricedVerdicts:
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         request = self.asked.request
+        steps = len(request.groups)
+        tell("reading", 0, steps)
         found = fetch(self.wanted, lambda summary: holdings.engine.evaluate(summary, charge, holdings.ledger.secret))
         seen = [own for question in found for own in question]
         cost = Cost.of(self.asked.epsilon, self.loss)
-        verdicts = tuple(
-            _verdict(holdings, request, group, one, own, self.share, cost)
-            for group, one, own in zip(request.groups, self.chosen, seen, strict=True)
-        )
-        return Verdicts(verdicts, cost, request.left_out).to_bytes()
+        verdicts: list[Verdict] = []
+        for group, one, own in zip(request.groups, self.chosen, seen, strict=True):
+            verdicts.append(_verdict(holdings, request, group, one, own, self.share, cost))
+            tell("deciding", len(verdicts), steps)
+        return Verdicts(tuple(verdicts), cost, request.left_out).to_bytes()
 
 
 def allowance(budget: Budget, epsilon: Fraction, questions: int) -> tuple[Currency, Fraction]:
