@@ -16,8 +16,9 @@ from typing import NoReturn
 import pytest
 
 from confide import errors
-from confide.cli import INTERRUPTED, custody
+from confide.cli import INTERRUPTED, check
 from confide.cli.boundary import report
+from confide.release.guard import GOES_ON, NOT_CHARGED
 from confide.release.sql import request as asking
 from tests.cli.conftest import Process, Run, clean_environment, command_path
 
@@ -108,7 +109,7 @@ def test_what_was_not_foreseen_is_named_without_its_words(
     run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CONFIDE_TRACEBACK", raising=False)
-    monkeypatch.setattr(custody, "describe", lambda rules: raising(ValueError("CANARY-4711")))
+    monkeypatch.setattr(check, "describe", lambda rules: raising(ValueError("CANARY-4711")))
     result = run("check", policy)
     assert result.exit_code == 70
     assert "ValueError at tests.cli.test_boundary:" in result.stderr
@@ -139,14 +140,14 @@ def test_after_a_charge_nothing_is_named_at_all(
 
 def test_errors_of_the_system_are_refusals(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
-    monkeypatch.setattr(custody, "describe", lambda rules: raising(full))
+    monkeypatch.setattr(check, "describe", lambda rules: raising(full))
     result = run("check", policy)
     assert result.exit_code == 1
     assert result.stderr == "refused: /data/x: No space left on device\n"
 
 
 def test_a_failing_engine_says_that_the_charge_stands(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custody, "describe", lambda rules: raising(errors.EngineError()))
+    monkeypatch.setattr(check, "describe", lambda rules: raising(errors.EngineError()))
     result = run("check", policy)
     assert result.exit_code == 1
     assert result.stderr.startswith("failed: ")
@@ -304,6 +305,9 @@ _READY = (
 )
 
 
+STOP_LINES = (INTERRUPTED, f"stopped: {GOES_ON}", f"stopped: {NOT_CHARGED}")
+
+
 @pytest.mark.parametrize("delay", [0.02, 0.1, 0.3, 0.6, 1.0])
 def test_ctrl_c_at_any_moment_loses_nothing(run: Run, policy: Path, delay: float) -> None:
     arguments = ["sql", str(policy), JOIN, "-e", "0.5"]
@@ -323,7 +327,7 @@ def test_ctrl_c_at_any_moment_loses_nothing(run: Run, policy: Path, delay: float
         assert "cost ε = 0.5" in printed  # it was done before
     else:
         assert child.returncode == 130, said
-        assert said == f"{INTERRUPTED}\n"
+        assert said.removesuffix("\n") in STOP_LINES
     again = run(*arguments, "--json")
     assert again.exit_code == 0
     assert json.loads(again.stdout)["budget"]["spent"] == 0.5
@@ -349,6 +353,45 @@ def test_ctrl_c_that_a_library_turned_into_its_own_error_is_still_ctrl_c(policy:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (130, f"{INTERRUPTED}\n")
+
+
+def stopped_by_itself(code: str, policy: Path) -> tuple[int, str]:
+    """A command that is sent a Ctrl-C by what it runs: its exit code, and what it said."""
+    command = [sys.executable, "-c", f"import gc, os, signal, sys\nfrom confide.cli import main\n{code}main()\n"]
+    done = subprocess.run(
+        [*command, "check", str(policy)],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+def test_ctrl_c_where_python_raises_nothing_comes_once_more(policy: Path) -> None:
+    """In a callback of the garbage collector it would be printed, and lost."""
+    code = (
+        "def collecting(phase, facts):\n"
+        "    gc.callbacks.clear(); os.kill(os.getpid(), signal.SIGINT); sum(range(1000))\n"
+        "class Loading:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'confide.cli.app': gc.callbacks.append(collecting); gc.collect(); sum(range(10**8))\n"
+        "sys.meta_path.insert(0, Loading())\n"
+    )
+    assert stopped_by_itself(code, policy) == (130, f"{INTERRUPTED}\n")
+
+
+def test_what_is_stopped_ends_without_taking_libraries_apart(policy: Path) -> None:
+    """Their threads may be in the middle of something, and crash."""
+    code = (
+        "import atexit; atexit.register(os.abort)\n"
+        "class Loading:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'confide.cli.app': os.kill(os.getpid(), signal.SIGINT); signal.pause()\n"
+        "sys.meta_path.insert(0, Loading())\n"
+    )
+    assert stopped_by_itself(code, policy) == (130, f"{INTERRUPTED}\n")
 
 
 def test_ctrl_c_ends_a_long_question_at_once(run: Run, policy: Path, tmp_path: Path) -> None:
@@ -380,7 +423,7 @@ def test_ctrl_c_ends_a_long_question_at_once(run: Run, policy: Path, tmp_path: P
     printed, said = child.communicate(timeout=30)
     assert child.returncode == 130
     assert said == ""
-    assert json.loads(printed)["error"] == {"kind": "interrupted", "message": INTERRUPTED}
+    assert json.loads(printed)["error"] == {"kind": "interrupted", "message": f"stopped: {GOES_ON}"}
     facts = json.loads(run("ledger", "show", policy, "--json").stdout)
     assert [entry["answered"] for entry in facts["newest"] if entry["kind"] == "charge"] == [False]
     again = json.loads(run("sql", policy, JOIN, "-e", "0.5", "--json").stdout)

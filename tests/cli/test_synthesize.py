@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
+from confide import cli
 from confide.cli import synthesize as synthesizing
 from tests.cli.conftest import Run, clean_environment, command_path
 from tests.synthesis.fitting import pretend_to_fit
@@ -128,8 +130,7 @@ def test_what_was_spent_is_said_when_it_is_stopped(
     monkeypatch.setattr(synthesizing, "waiting", bar)
     result = run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS)
     assert result.exit_code == 130
-    assert "was spent" in result.output
-    assert "goes on where it stopped" in result.output
+    assert re.fullmatch(r"stopped: ε = .* of ε = 0.5 was spent; the same call goes on .*", cli.stop_line())
     spent = json.loads(run("budget", policy, "--json").stdout)["spent"]
     assert 0 < spent < 0.5
 
@@ -161,4 +162,4 @@ def test_a_bar_shows_rounds_loss_and_time_on_a_terminal(policy: Path) -> None:
     assert "round 1 of 3" in seen
     assert "loss" in seen
     if process.returncode == 130:
-        assert "was spent" in seen
+        assert seen.count("was spent") == 1

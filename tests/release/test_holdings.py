@@ -22,7 +22,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.limits import LONGEST_ANSWER
 from confide.privacy.loss import PureDP
-from confide.release.guard import FAILURE
+from confide.release.guard import FAILURE, GOES_ON, NOT_CHARGED
 from confide.release.holdings import Holdings
 from confide.release.request import Asked
 from tests.release.samples import row_policy
@@ -144,6 +144,37 @@ def test_who_stops_leaves_no_outcome(holdings: Holdings, stop: BaseException) ->
     assert [entry.kind for entry in holdings.ledger.entries()] == ["genesis", "charge"]
     assert ask(holdings, lambda charge: b"an answer") == b"an answer"
     assert [entry.kind for entry in holdings.ledger.entries()] == ["genesis", "charge", "answer"]
+
+
+def test_a_stop_that_a_library_turned_into_an_error_of_its_own_is_no_failure(holdings: Holdings) -> None:
+    def release(charge: object) -> NoReturn:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            raise RuntimeError("in the middle of loading") from stop
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ask(holdings, release)
+    assert caught.value.__notes__ == [GOES_ON]
+    assert ask(holdings, lambda charge: b"an answer") == b"an answer"
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_stop_on_either_side_of_the_charge_says_whether_it_was_written(
+    holdings: Holdings, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    real = SqliteLedger.charge
+
+    def charge(ledger: SqliteLedger, *given: Any) -> NoReturn:
+        if written:
+            real(ledger, *given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqliteLedger, "charge", charge)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ask(holdings, lambda charge: b"an answer")
+    assert caught.value.__notes__ == [GOES_ON if written else NOT_CHARGED]
+    assert [entry.kind for entry in holdings.ledger.entries()] == ["genesis", "charge"][: 1 + written]
 
 
 def test_an_answer_that_no_ledger_keeps_is_a_failure(holdings: Holdings) -> None:

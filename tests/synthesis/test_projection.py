@@ -1,5 +1,7 @@
 """The projection: sparsemax, descent, and a stop that does not follow the noise."""
 
+import signal
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from confide.synthesis import projection
 from confide.synthesis.goal import goal_of, layout_of, members_of, padded
 from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries, total_of
 from confide.synthesis.projection import _advance, _beginning, _loss_and_gradient, _start, project, sparsemax
@@ -202,3 +205,22 @@ def test_many_fits_leave_few_programs_behind(monkeypatch: pytest.MonkeyPatch) ->
     assert seen[-1] == seen[1]
     seen = [fitted(size) for size in range(5, 17)]
     assert max(seen[6:]) <= max(seen[:6])
+
+
+def test_a_ctrl_c_never_comes_into_the_middle_of_the_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that is interrupted inside may crash the interpreter when it ends: it works in a thread of its own."""
+    real, threads, seen = projection._advance, [], []
+
+    def advance(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        if len(threads) == 3:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        return real(*given)
+
+    monkeypatch.setattr(projection, "_advance", advance)
+    parts = (MeasuredMarginal((0,), np.array([30.0, 40.0, 30.0]), 1.0),)
+    with pytest.raises(KeyboardInterrupt):
+        project((3, 2), parts, 100.0, 10, 1, watch=lambda steps, loss: seen.append(threading.current_thread()))
+    assert threads
+    assert threading.main_thread() not in threads
+    assert set(seen) <= {threading.main_thread()}, "who watches is told in the thread that asked"

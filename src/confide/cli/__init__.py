@@ -4,14 +4,19 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 INTERRUPTED = "stopped: nothing is lost, and the same question asked again costs nothing more"
 STOPPED = 130
 
+_AGAIN = 0.02
+
 _seen = False
+_ending = False
+_words = INTERRUPTED
 
 
 def main() -> None:
@@ -39,9 +44,23 @@ def interrupted() -> bool:
     return _seen
 
 
+def stopping(error: BaseException) -> None:
+    """Hear of a Ctrl-C no more, and keep what is to be said of it: what was charged, where the error says that."""
+    global _ending, _words  # noqa: PLW0603  there is one end
+    _ending = True
+    notes = getattr(error, "__notes__", ())
+    _words = f"stopped: {notes[-1]}" if notes else INTERRUPTED
+
+
+def stop_line() -> str:
+    """What is said of a command that was stopped."""
+    return _words
+
+
 def _prepare() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _note)
+        sys.unraisablehook = _unraised
     # Whoever starts us with a stream closed does not want what goes there, and must not lose the rest.
     sys.stdin, sys.stdout, sys.stderr = (
         Path(os.devnull).open(mode) if stream is None else stream  # noqa: SIM115  for as long as we run
@@ -54,15 +73,34 @@ def _prepare() -> None:
 
 
 def _stop() -> NoReturn:
+    """Say one line and end, without taking the interpreter apart.
+
+    All that is ours is closed by now. Threads of libraries may still be in the middle of something, and crash when
+    what they stand on is taken from under them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if "--json" in sys.argv:
-        print(json.dumps({"error": {"kind": "interrupted", "message": INTERRUPTED}}))
-    else:
-        print(INTERRUPTED, file=sys.stderr)
-    sys.exit(STOPPED)
+    with suppress(OSError, ValueError):
+        if "--json" in sys.argv:
+            print(json.dumps({"error": {"kind": "interrupted", "message": _words}}, ensure_ascii=False))
+        else:
+            print(_words, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(STOPPED)
 
 
 def _note(number: int, frame: FrameType | None) -> None:
     global _seen  # noqa: PLW0603  a signal handler has nowhere else to write
     _seen = True
-    raise KeyboardInterrupt
+    if not _ending:
+        raise KeyboardInterrupt
+
+
+def _unraised(lost: Any) -> None:
+    """A Ctrl-C that came where Python raises nothing, as in a callback of the garbage collector, comes once more."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+    elif not _ending:
+        signal.signal(signal.SIGALRM, _note)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)

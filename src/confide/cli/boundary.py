@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from confide import errors
-from confide.cli import STOPPED, interrupted
+from confide.cli import STOPPED, interrupted, stopping
 from confide.cli.console import say, show_json
 from confide.errors import ConfideError, EngineError, ParameterError, PolicyError
 
@@ -57,6 +57,7 @@ class Boundary(TyperGroup):
             raise typer.Exit(PIPE_CLOSED) from None
         except (Exception, KeyboardInterrupt) as error:
             if isinstance(error, KeyboardInterrupt) or interrupted():
+                stopping(error)
                 raise typer.Exit(STOPPED) from None
             if isinstance(error, typer.TyperException) and not as_json:
                 raise

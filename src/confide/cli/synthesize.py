@@ -60,18 +60,8 @@ def synthesize(
     if count is not None and count < 1:
         raise ParameterError(f"--records {records} is not a number of records; write a whole number from 1")
     with opened(options.policy, options.ledger, options.analyst) as session:
-        before = session.budget
-        try:
-            with waiting("opening") as progress:
-                twin = session.synthesize(_workload(options, session), progress=progress, **arguments)
-        except KeyboardInterrupt:
-            spent = session.budget.spent - before.spent
-            say(
-                f"stopped: ε = {spent:.6g} of {options.epsilon} was spent. The same command goes on where it stopped, "
-                "and pays only for the rest",
-                errors=True,
-            )
-            raise
+        with waiting("opening") as progress:
+            twin = session.synthesize(_workload(options, session), progress=progress, **arguments)
         after = session.budget
     if parquet is not None:
         twin.to_parquet(parquet, count)

@@ -25,7 +25,9 @@ FAILURE: Final = b"confide failure 1\n"
 """What is kept in place of an answer. No answer begins like this: they are JSON, zlib's, or name what they are."""
 
 _STOPS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_GOES_ON: Final = "the charge stands, and nothing was given for it; the same call again costs nothing more"
+_LONGEST_CHAIN: Final = 100
+GOES_ON: Final = "the charge stands, and nothing was given for it; the same call again costs nothing more"
+NOT_CHARGED: Final = "nothing was charged"
 
 
 def guarded(release: Callable[[], bytes], read: Callable[[bytes], Result]) -> tuple[bytes, Result | None]:
@@ -46,7 +48,11 @@ def guarded(release: Callable[[], bytes], read: Callable[[bytes], Result]) -> tu
     except CallersError as stop:
         stopped = stop.error.with_traceback(None)
     except BaseException as error:
-        failed = error
+        behind = _stop_behind(error)
+        if behind is None:
+            failed = error
+        else:
+            stopped = _afresh(behind)
     # Outside of the handlers, so that nothing travels along as a context.
     if stopped is not None:
         raise stopped
@@ -106,6 +112,21 @@ def listening(progress: Tell | None) -> Iterator[None]:
         yield
 
 
+def _stop_behind(error: BaseException) -> BaseException | None:
+    """The stop that a library, in the middle of loading, turned into an error of its own."""
+    link: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if link is None or isinstance(link, _STOPS):
+            break
+        link = link.__cause__ or link.__context__
+    return link if isinstance(link, _STOPS) else None
+
+
+def was_charged(stop: BaseException) -> bool:
+    """Whether a stop came after the charge of what it stopped, as its notes say."""
+    return GOES_ON in getattr(stop, "__notes__", ())
+
+
 def told(kept: bytes, read: Callable[[bytes], Result]) -> Result:
     """What is kept under a key, read: the answer, or the constant failure once more."""
     if kept == FAILURE:
@@ -120,7 +141,7 @@ def _afresh(stop: BaseException) -> BaseException:
         fresh = SystemExit(stop.code)
     elif isinstance(stop, GeneratorExit):
         fresh = GeneratorExit()
-    fresh.add_note(_GOES_ON)
+    fresh.add_note(GOES_ON)
     return fresh
 
 

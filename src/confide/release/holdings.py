@@ -3,7 +3,8 @@
 Everything that is paid for goes through `ask`: charge before read, then one outcome, which is kept before it is given.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -25,7 +26,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import kept_form, under_account
 from confide.privacy.naming import sealed_name
 from confide.release.account import AUTO, Offer, accounts_for, preferred
-from confide.release.guard import guarded, quiet, told
+from confide.release.guard import GOES_ON, NOT_CHARGED, guarded, quiet, told, was_charged
 from confide.release.request import Asked, Priced, Request
 
 Result = TypeVar("Result")
@@ -95,12 +96,24 @@ class Holdings:
         identity = identities[chosen]
         key = self.key(identity)
         self.engine.ready()
-        charge = self.ledger.charge(priced.loss, request.purpose, key, self.analyst, kept_form(identity))
-        outcome, result = guarded(lambda: priced.measure(self, charge), request.decode)
-        kept = self._keep(charge, outcome)
+        with self._saying_what_was_charged(key):
+            charge = self.ledger.charge(priced.loss, request.purpose, key, self.analyst, kept_form(identity))
+            outcome, result = guarded(lambda: priced.measure(self, charge), request.decode)
+            kept = self._keep(charge, outcome)
         if result is not None and kept == outcome:
             return Asked(result, stored=False)
         return Asked(told(kept, request.decode), stored=kept != outcome)
+
+    @contextmanager
+    def _saying_what_was_charged(self, key: str) -> Iterator[None]:
+        """Whoever is stopped in here hears whether the charge was written: a Ctrl-C may come on either side of it."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            with suppress(Exception):
+                if not was_charged(stop):
+                    stop.add_note(GOES_ON if self.ledger.paid(key) else NOT_CHARGED)
+            raise
 
     def _priced(self, request: Request[Result], identities: Mapping[str, str]) -> tuple[str, Priced]:
         """The account of a call, and what it costs there. The books are read first: what another caller pays for

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Final, Protocol, cast
 
 from confide.errors import ParameterError
+from confide.host.apart import apart
 from confide.host.fork import inherited
 from confide.privacy.amount import shown_value
 from confide.privacy.identity import Spelling
@@ -58,7 +59,9 @@ class SynthesisMethod:
     """A package that is an extra."""
 
     def run(self, curator: Curator, workload: BoundWorkload, strategy: SynthesisStrategy) -> Synthesized:
-        return cast(Run, import_module(self.module).run)(curator, workload, strategy)
+        # What it needs may be heavy, and is broken for good if it is stopped in the middle of loading.
+        method = apart(lambda: import_module(self.module))
+        return cast(Run, method.run)(curator, workload, strategy)
 
     def require(self) -> None:
         """Refuse, in words, where what it needs is not installed, or cannot be used after a fork."""

@@ -11,7 +11,7 @@ is arithmetic on released numbers, so it costs nothing and its own randomness pr
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide.host.apart import apart
 from confide.privacy.public_randomness import public_generator
 from confide.synthesis.goal import Array, Goal, Layout, Tiles, goal_of, layout_of, members_of, padded
 from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries
@@ -75,8 +76,27 @@ def project(
     """Fit a relaxed table of `rows` rows to what was measured of `total` rows.
 
     `start` is the table to begin with; otherwise rows scatter around the one-way marginals. `most_queries` keeps room
-    for single queries, so that rounds of different sizes share one compiled program.
+    for single queries, so that rounds of different sizes share one compiled program. `watch` is told after each chunk
+    of steps how many were made, and the loss; a Ctrl-C is answered between two chunks.
     """
+    chunks = _chunks(sizes, measured, total, rows, seed, start, most_queries, most_steps)
+    while not isinstance(told := apart(lambda: next(chunks)), TableFit):
+        if watch is not None:
+            watch(*told)
+    return told
+
+
+def _chunks(
+    sizes: tuple[int, ...],
+    measured: tuple[Measured, ...],
+    total: float,
+    rows: int,
+    seed: int,
+    start: RelaxedTable | None,
+    most_queries: int,
+    most_steps: int,
+) -> Iterator[tuple[int, float] | TableFit]:
+    """The steps and the loss after each chunk, and in the end what was fitted. All that JAX does is done in here."""
     layout = layout_of(sizes, measured)
     _keep_few_programs((layout, rows))
     generator = public_generator(seed)
@@ -97,8 +117,7 @@ def project(
             states[place], loss, said = _advance(states[place], training, judging, layout, rate, CHUNK)
             judged += float(said)
         steps += CHUNK
-        if watch is not None:
-            watch(steps, float(loss) / scale / cells)
+        yield steps, float(loss) / scale / cells
         if judged < best:
             best, best_steps = judged, steps
         elif steps >= best_steps + PATIENCE * CHUNK:
@@ -106,10 +125,9 @@ def project(
     state, loss = _start(first), jnp.inf
     for step in range(0, best_steps, CHUNK):
         state, loss, _ = _advance(state, goal, goal, layout, rate, CHUNK)
-        if watch is not None:
-            watch(steps + step + CHUNK, float(loss) / scale / cells)
+        yield steps + step + CHUNK, float(loss) / scale / cells
     weights = np.asarray(state.weights)[:, : sum(sizes)]
-    return TableFit(RelaxedTable(sizes, np.ascontiguousarray(weights)), best_steps, float(loss) / scale / cells)
+    yield TableFit(RelaxedTable(sizes, np.ascontiguousarray(weights)), best_steps, float(loss) / scale / cells)
 
 
 _programs: set[object] = set()

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from confide.engine.duckdb.running import run, run_apart
-from confide.engine.duckdb.workers import Worker
 from confide.engine.result import TimeLimitError
+from confide.host.workers import Worker
 
 SLOW = "SELECT COUNT(*) FROM range(200000) a(i) JOIN range(200000) b(j) ON (a.i * b.j) % 7 = 3"
 

@@ -15,6 +15,7 @@ from confide.errors import BudgetError, EngineError, ParameterError, QueryError
 from confide.privacy.budget import Currency
 from confide.privacy.loss import ZCDP, PureDP
 from confide.release import Session
+from confide.release.synthetic.curator import LedgerCurator
 from confide.release.synthetic.synthetic import Synthetic
 from confide.synthesis import rap
 from tests.release.samples import APPROXIMATE, PURE, frames, policy, row_policy, rows_frame
@@ -113,6 +114,29 @@ def test_an_interruption_says_what_was_spent() -> None:
             note = stopped.value.__notes__[0]
             assert note.startswith(f"ε = {session.budget.spent:.6g} of ε = 5 was spent")
             assert session.budget.spent > 0
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_step_that_was_stopped_after_its_charge_counts(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = LedgerCurator._read
+    reads: list[int] = []
+
+    def stop(curator: LedgerCurator, charge: Any) -> Any:
+        reads.append(1)
+        if len(reads) == place:
+            raise KeyboardInterrupt
+        return real(curator, charge)
+
+    with opened(APPROXIMATE) as session:
+        with monkeypatch.context() as patch:
+            patch.setattr(LedgerCurator, "_read", stop)
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                synthesized(session, select="marginals", rounds=3)
+        note = stopped.value.__notes__[-1]
+        assert note.startswith(f"ε = {session.budget.spent:.6g} of ε = 5 was spent")
+        assert session.budget.spent > 0
+        synthesized(session, select="marginals", rounds=3)
+        assert session.budget.spent == 5
 
 
 def test_a_budget_that_does_not_hold_the_whole_call_is_refused_before_anything_is_spent() -> None:

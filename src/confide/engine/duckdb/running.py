@@ -3,20 +3,16 @@
 import atexit
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextvars import copy_context
 from typing import Any, Protocol, TypeVar
 
 import duckdb
 
-from confide.engine.duckdb.workers import dismissed, hired
 from confide.engine.result import BATCH, Columns, Rows, TimeLimitError
+from confide.host.apart import TooLong, apart
 from confide.host.fork import leave_open
 
 Result = TypeVar("Result")
-
-_PATIENCE = 0.05
 
 
 class DuckDBConnection(Protocol):
@@ -45,40 +41,13 @@ def run_columns(connection: DuckDBConnection, statement: str, limit_seconds: flo
 def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], limit_seconds: float | None) -> Result:
     """What a statement fetches.
 
-    The statement runs in a thread, because the database answers to Ctrl-C only between its tasks, which may last for
-    minutes; the caller's thread waits, and what interrupts it interrupts the statement.
+    The database answers to Ctrl-C only between its tasks, which may last for minutes. It is interrupted until it has
+    stopped: an interrupt that comes before a statement has begun is forgotten.
     """
-    results: list[Result] = []
-    errors: list[BaseException] = []
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            results.append(fetch())
-        except BaseException as error:  # raised again in the caller's thread
-            errors.append(error)
-        finally:
-            done.set()
-
-    context = copy_context()  # in a release no warning is shown, here neither
-    worker = hired()
-    begun = finished = False
     try:
-        worker.do(lambda: context.run(work))
-        begun = True
-        finished = done.wait(limit_seconds)
-    finally:
-        if begun:
-            if not finished:
-                _stop(connection, done)
-            dismissed(worker)
-        else:
-            worker.end()  # what never began never ends
-    if not finished:
-        raise TimeLimitError
-    if errors:
-        raise errors[0]
-    return results[0]
+        return apart(fetch, connection.interrupt, limit_seconds)
+    except TooLong:
+        raise TimeLimitError from None
 
 
 def run_apart(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Rows:
@@ -99,16 +68,6 @@ def run_batches(connection: DuckDBConnection, statement: str, limit_seconds: flo
             yield rows
     finally:
         cursor.close()
-
-
-def _stop(connection: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
-    """Interrupt until it has stopped: an interrupt that comes before the statement has begun is forgotten."""
-    while not done.is_set():
-        try:
-            connection.interrupt()
-            done.wait(_PATIENCE)
-        except KeyboardInterrupt:  # a second one, from a hurried hand: it is stopping already
-            continue
 
 
 def leave_to_parent(connection: DuckDBConnection) -> None:

@@ -25,6 +25,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.release.account import AUTO
+from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
 from confide.release.purpose import listed
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
@@ -114,9 +115,9 @@ class LedgerCurator:
 
     @property
     def begun(self) -> bool:
-        """Whether this call was made before, and stopped after its first step."""
+        """Whether this call was made before, and stopped after its first charge."""
         first = self._holdings.identified(step_identity(self._call, 1), self._account)
-        return self._holdings.known(first, bytes) is not None
+        return self._holdings.ledger.paid(self._holdings.key(first))
 
     @property
     def seed(self) -> int:
@@ -210,6 +211,10 @@ class LedgerCurator:
             values = self._holdings.ask(request, self._account).result
         except EngineError:
             self._exact = None  # nothing that leads here leads to what was read
+            raise
+        except KeyboardInterrupt as stop:
+            if was_charged(stop):
+                self.spent = add(self.spent, loss)
             raise
         if first:
             self._seed, values = int(values[0]), values[1:]

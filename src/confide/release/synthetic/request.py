@@ -20,7 +20,7 @@ from confide.release.answer.size import require_room
 from confide.release.arguments import exact_epsilon, plain_text, private_table
 from confide.release.cost import Cost, budget_state
 from confide.release.expected import expected_rows
-from confide.release.guard import callers, listening, settled
+from confide.release.guard import callers, listening, settled, was_charged
 from confide.release.holdings import Holdings
 from confide.release.synthetic.workload_sql import read_parts
 from confide.release.whole_table import tabulated
@@ -178,7 +178,12 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "
     )
 
     # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
-    asked = holdings.ask(FittedRequest(request, made, curator.rest), request.account)
+    try:
+        asked = holdings.ask(FittedRequest(request, made, curator.rest), request.account)
+    except KeyboardInterrupt as stopped:
+        if not was_charged(stopped):
+            stopped.add_note(so_far())
+        raise
     return replace(asked.result, stored=asked.stored)
 
 

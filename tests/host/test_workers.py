@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 
-from confide.engine.duckdb.workers import MOST_IDLE, Worker, dismissed, hired
+from confide.host.workers import MOST_IDLE, Worker, dismissed, hired
 
 
 def ident_of(worker: Worker) -> int:
@@ -43,7 +43,7 @@ def test_few_are_kept() -> None:
     for worker in workers:
         dismissed(worker)
     until = time.monotonic() + 10
-    while sum(thread.name == "confide-statement" for thread in threading.enumerate()) > MOST_IDLE:
+    while sum(thread.name == "confide-apart" for thread in threading.enumerate()) > MOST_IDLE:
         assert time.monotonic() < until
         time.sleep(0.01)
 
@@ -67,7 +67,7 @@ def test_what_was_found_is_forgotten() -> None:
 
 FORKING = """
 import os, threading
-from confide.engine.duckdb.workers import dismissed, hired
+from confide.host.workers import dismissed, hired
 
 dismissed(hired())
 child = os.fork()

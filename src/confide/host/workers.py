@@ -14,7 +14,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        threading.Thread(target=self._loop, name="confide-statement", daemon=True).start()
+        threading.Thread(target=self._loop, name="confide-apart", daemon=True).start()
 
     def do(self, work: Callable[[], None]) -> None:
         self._work.put(work)
