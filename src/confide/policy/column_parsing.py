@@ -26,6 +26,7 @@ from confide.policy.findings import Findings
 from confide.policy.node import Block, Leaf, Listing, Node, ratio, read_day
 from confide.policy.scalar import BLANK, read_flag, read_number, say
 from confide.policy.spelling import HALVES_OF_A_RANGE, Path, nearest
+from confide.policy.value_list import file_of, read_values
 
 _ENOUGH = 20
 """So many wrong values of one list are told, not more."""
@@ -101,8 +102,13 @@ def _read_category(name: str, node: Block, path: Path, findings: Findings) -> Co
     nulls = _read_nulls(node, path, findings)
     place: Path = (*path, "values")
     listing = node.entries["values"]
+    if (file := file_of(listing)) is not None:
+        found = read_values(file, name, place, findings, findings.base)
+        sound = found is not None and _sound(category_faults(found), path, findings, True)
+        return Category(name, found, nulls) if found is not None and sound else None
     if not isinstance(listing, Listing):
-        findings.add(place, f"expected a list of values, found {say(listing)}", "for example values: [F, M]")
+        advice = "for example values: [F, M], or values: @codes.csv for a file that lists them"
+        findings.add(place, f"expected a list of values, found {say(listing)}", advice)
         return None
     values: list[CategoryValue] = []
     seen: dict[tuple[type, CategoryValue], int] = {}

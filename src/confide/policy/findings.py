@@ -1,6 +1,7 @@
 """Gathering every mistake of a policy in one pass, each with its line and the nearest valid spelling."""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path as FilePath
 
 from confide.errors import PolicyError, Problem
 from confide.policy.node import Block, Node, line_at
@@ -8,10 +9,13 @@ from confide.policy.spelling import HALVES_OF_A_RANGE, Path, nearest, spell_path
 
 
 class Findings:
-    """The mistakes found so far. `root` gives their lines; `spell` turns a path into words."""
+    """The mistakes found so far. `root` gives their lines; `spell` turns a path into words; files start at `base`."""
 
-    def __init__(self, root: Node | None = None, spell: Callable[[Path], str] | None = None) -> None:
+    def __init__(
+        self, root: Node | None = None, spell: Callable[[Path], str] | None = None, base: FilePath | None = None
+    ) -> None:
         self._root = root
+        self.base = base or FilePath()
         self._spell = spell or spell_path
         self._found: dict[Problem, None] = {}
         self._written: dict[Path, str] = {}

@@ -60,7 +60,7 @@ class Policy:
         from confide.policy.policy_file import parts_of_text, text_of  # noqa: PLC0415
 
         place = Path(path)
-        return cls._of(parts_of_text(text_of(place), also, str(path)), place.parent, place)
+        return cls._of(parts_of_text(text_of(place), also, str(path), place.parent), place.parent, place)
 
     @classmethod
     def parse(
@@ -72,7 +72,7 @@ class Policy:
         """The policy in a dict, with the keys of the file."""
         from confide.policy.policy_file import parts_of_mapping  # noqa: PLC0415
 
-        return cls._of(parts_of_mapping(mapping, also), Path(base))
+        return cls._of(parts_of_mapping(mapping, also, Path(base)), Path(base))
 
     @classmethod
     def parse_text(
@@ -81,7 +81,7 @@ class Policy:
         """The policy in a YAML text."""
         from confide.policy.policy_file import parts_of_text  # noqa: PLC0415
 
-        return cls._of(parts_of_text(text, also, "the policy"), Path(base))
+        return cls._of(parts_of_text(text, also, "the policy", Path(base)), Path(base))
 
     @classmethod
     def _of(cls, parts: "Parts", base: Path, path: Path | None = None) -> Self:

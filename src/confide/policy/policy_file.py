@@ -8,6 +8,7 @@ from confide.policy.findings import Findings
 from confide.policy.node import Block, Node, UnreadableError, from_python
 from confide.policy.parsing import Parts, read_parts
 from confide.policy.smartnoise import is_smartnoise, translate
+from confide.policy.value_list import quoted_marks
 from confide.policy.yaml_text import compose
 from confide.privacy.limits import LONGEST_POLICY
 
@@ -15,33 +16,33 @@ Also = Mapping[str, object] | None
 """Top-level keys that are given beside a document."""
 
 
-def parts_of_text(text: str, also: Also, source: str) -> Parts:
-    """The parts of a policy in a YAML text; `source` names it in errors."""
+def parts_of_text(text: str, also: Also, source: str, base: Path) -> Parts:
+    """The parts of a policy in a YAML text; `source` names it in errors, and files that it names start at `base`."""
     twice = Findings()
     try:
-        root = compose(text, twice)
+        root = compose(quoted_marks(text), twice)
     except UnreadableError as error:
         twice.add((), error.what, error.advice, error.line)
         raise PolicyError(twice.problems(), source) from None
-    return _parts(root, also, twice.problems(), source)
+    return _parts(root, also, twice.problems(), source, base)
 
 
-def parts_of_mapping(mapping: Mapping[str, object], also: Also) -> Parts:
+def parts_of_mapping(mapping: Mapping[str, object], also: Also, base: Path) -> Parts:
     """The parts of a policy in a dict."""
-    return _parts(_tree(mapping), also, (), "the policy")
+    return _parts(_tree(mapping), also, (), "the policy", base)
 
 
-def _parts(root: Node | None, also: Also, problems: tuple[Problem, ...], source: str) -> Parts:
+def _parts(root: Node | None, also: Also, problems: tuple[Problem, ...], source: str, base: Path) -> Parts:
     if also and isinstance(root, Block):
         root, clashes = _merge(root, _tree(also))
         problems += clashes
     notes: tuple[str, ...] = ()
-    findings = Findings(root)
+    findings = Findings(root, base=base)
     if isinstance(root, Block) and is_smartnoise(root):
         translation = translate(root)
         root, notes = translation.root, tuple(translation.notes)
         problems += tuple(translation.problems)
-        findings = Findings(root, translation.spell)
+        findings = Findings(root, translation.spell, base)
     for problem in problems:
         findings.take(problem)
     parts = read_parts(root, findings)
