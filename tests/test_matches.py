@@ -14,7 +14,7 @@ AS_STORED = "what needs no change is read as it is stored"
 OPEN = {
     "cli/boundary.py": {"_outcome": "any error at all"},
     "engine/duckdb/objects.py": {"_text": "any value of Python"},
-    "engine/postgres/engine.py": {"_complaint": "any error of the driver"},
+    "engine/postgres/engine.py": {"complaint": "any error of the driver"},
     "engine/postgres/types.py": {"plain": "pairs; all others are given as texts"},
     "engine/read/public_facts.py": {"infer_column": "with conditions on values; what fits none of them is an id"},
     "engine/sql/schema.py": {"_number": AS_STORED, "_date": AS_STORED, "_listed_number": AS_STORED},

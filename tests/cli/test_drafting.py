@@ -3,7 +3,9 @@
 import gzip
 import json
 import shlex
+import shutil
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pytest
 from confide.errors import PolicyError
 from confide.policy import Policy
 from tests.cli.conftest import Run
+from tests.servers import PostgresServer
 
 CANARY = "CANARY-7391"
 
@@ -75,8 +78,14 @@ def test_init_names_the_data_from_where_the_policy_is(run: Run, csv: Path, tmp_p
     assert report.exit_code == 0
     assert json.loads(report.stdout) == {
         "policy": str(target),
-        "table": "folk",
-        "columns": [{"name": name, "type": None} for name in ("person_id", "region", "age, in years", "income")],
+        "tables": [
+            {
+                "name": "folk",
+                "columns": [
+                    {"name": name, "type": None} for name in ("person_id", "region", "age, in years", "income")
+                ],
+            }
+        ],
         "blanks": 5,
     }
     assert "../people.csv" in target.read_text()
@@ -109,19 +118,127 @@ def test_init_reads_the_schema_of_parquet_and_of_compressed_text(run: Run, csv: 
     assert "region: ____" in (tmp_path / "packed.yaml").read_text()
 
 
-def test_init_takes_one_table_of_a_database(run: Run, tmp_path: Path) -> None:
+@pytest.fixture
+def office(tmp_path: Path) -> Path:
     path = tmp_path / "office.duckdb"
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE person (person_id BIGINT, born DATE)")
-        connection.execute("CREATE TABLE visit (person_id BIGINT, cost DECIMAL(9, 2))")
-    several = run("init", path)
-    assert several.exit_code == 1
-    assert "person, visit" in several.stderr
-    assert run("init", path, "--table", "visit").exit_code == 0
-    assert "cost: {range: [____, ____], grain: 0.01}" in path.with_suffix(".yaml").read_text()
-    missing = run("init", path, "--table", "vist", "-o", tmp_path / "x.yaml")
+        connection.execute("CREATE TABLE visit (visit_id BIGINT, person_id BIGINT, cost DECIMAL(9, 2))")
+        connection.execute("INSERT INTO person VALUES (739100001, DATE '1999-12-31')")
+    return path
+
+
+def test_init_takes_all_tables_of_a_database_or_one(run: Run, office: Path, tmp_path: Path) -> None:
+    assert run("init", office).exit_code == 0
+    text = office.with_suffix(".yaml").read_text()
+    for words in (
+        'source: "office.duckdb"',
+        'ledger: "office.ledger"',
+        "references: {person_id: person.person_id}    # guessed",
+        "at_most: {rows: ____}",
+        "such as person.person_id,",
+        "cost: {range: [____, ____], grain: 0.01}",
+    ):
+        assert words in text
+    assert "1999" not in text
+    assert "7391" not in text
+    assert run("init", office, "--table", "visit", "-o", tmp_path / "v.yaml").exit_code == 0
+    assert "person.person_id" not in (tmp_path / "v.yaml").read_text()
+    missing = run("init", office, "--table", "vist", "-o", tmp_path / "x.yaml")
     assert missing.exit_code == 1
     assert "has no table vist" in missing.stderr
+
+
+def test_a_draft_of_several_tables_is_filled_in_to_a_policy(run: Run, office: Path) -> None:
+    run("init", office)
+    policy = office.with_suffix(".yaml")
+    text = policy.read_text()
+    for line, filled in {
+        "epsilon: ____}": "epsilon: 1}",
+        "unit: ____": "unit: person.person_id",
+        "at_most: {rows: ____}": "at_most: {rows: 3}",
+        "born: {range: [____, ____]}": "born: {range: [1900-01-01, 2030-12-31]}",
+        "cost: {range: [____, ____]": "cost: {range: [0, 100]",
+    }.items():
+        assert line in text
+        text = text.replace(line, filled)
+    policy.write_text(text)
+    result = run("check", policy)
+    assert result.exit_code == 0, result.output
+    assert Policy.load(policy).tables["visit"].references == {"person_id": ("person", "person_id")}
+
+
+def test_init_names_each_file_and_refuses_names_that_clash(run: Run, csv: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.table({"visit_id": [1], "cost": [2.5]}), tmp_path / "data" / "visits.parquet")
+    (tmp_path / "data" / "notes.txt").write_text("not data")
+    target = tmp_path / "all.yaml"
+    assert run("init", csv, tmp_path / "data", "-o", target).exit_code == 0
+    text = target.read_text()
+    assert 'source:\n  people: "people.csv"\n  visits: "data/visits.parquet"\n' in text
+    assert 'ledger: "all.ledger"' in text
+    assert run("init", tmp_path / "data").exit_code == 0
+    assert 'source: {visits: "visits.parquet"}' in (tmp_path / "data" / "policy.yaml").read_text()
+    shutil.copy(csv, tmp_path / "data" / "People.csv")
+    clash = run("init", csv, tmp_path / "data", "-o", tmp_path / "other.yaml")
+    assert clash.exit_code == 1
+    assert "would both be the table people" in clash.stderr
+
+
+def test_the_parts_of_a_table_are_one_table(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "stays").mkdir()
+    for part in range(2):
+        pq.write_table(pa.table({"stay_id": [part], "days": [3]}), tmp_path / "stays" / f"part-{part}.parquet")
+    assert run("init", tmp_path / "stays", "-o", tmp_path / "stays.yaml").exit_code == 0
+    assert 'source: {stays: "stays"}' in (tmp_path / "stays.yaml").read_text()
+
+
+def test_init_takes_a_schema_on_a_server(
+    run: Run, tmp_path: Path, postgres_server: PostgresServer, postgres_database: str
+) -> None:
+    for statement in (
+        "CREATE SCHEMA clinic",
+        "CREATE TABLE clinic.person (id bigint PRIMARY KEY, name character varying(20), born date)",
+        "CREATE TABLE clinic.visit (visit_id bigint, person_id bigint, cost numeric(8,2), at timestamptz)",
+        "CREATE VIEW clinic.old AS SELECT * FROM clinic.person",
+        f"INSERT INTO clinic.person VALUES (1, '{CANARY}', '1999-12-31')",
+    ):
+        postgres_server.run(statement, postgres_database)
+    address = f"{postgres_server.url(postgres_database)}&schema=clinic"
+    target = tmp_path / "clinic.yaml"
+    result = run("init", address, "-o", target)
+    assert result.exit_code == 0, result.output
+    text = target.read_text()
+    for words in (
+        "schema=clinic",
+        "references: {person_id: person.id}",
+        "name: {values: [____]}",
+        "at: {range: [____, ____]}    # fill in: the first and the last day",
+        "  old:",
+    ):
+        assert words in text
+    assert CANARY not in text
+    assert "1999" not in text
+    empty = run("init", f"{postgres_server.url(postgres_database)}&schema=nothing", "-o", tmp_path / "x.yaml")
+    assert "the schema on the server has no tables" in empty.stderr
+    both = run("init", address, target, "-o", tmp_path / "x.yaml")
+    assert "give its address alone" in both.stderr
+
+
+def test_init_takes_tables_of_spark(run: Run, spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, CANARY)], "person_id bigint, sex string")
+    frame.createOrReplaceTempView("person")
+    try:
+        assert run("init", "spark", "--table", "person", "-o", tmp_path / "s.yaml").exit_code == 0
+    finally:
+        spark.catalog.dropTempView("person")
+    text = (tmp_path / "s.yaml").read_text()
+    assert 'source: "spark"' in text
+    assert "sex: {values: [____]}" in text
+    assert CANARY not in text
+    pq.write_table(pa.table({"stay_id": [1], "days": [3]}), tmp_path / "stay.parquet")
+    assert run("init", f"spark:{tmp_path}/stay.parquet", "-o", tmp_path / "f.yaml").exit_code == 0
+    assert f'source: {{stay: "spark:{tmp_path}/stay.parquet"}}' in (tmp_path / "f.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -148,8 +265,10 @@ def test_init_refuses_what_is_not_data(run: Run, tmp_path: Path, name: str, cont
     assert not path.with_suffix(".yaml").exists()
 
 
-def test_init_refuses_a_folder_and_a_place_it_cannot_write(run: Run, csv: Path, tmp_path: Path) -> None:
-    assert "is a folder" in run("init", tmp_path).stderr
+def test_init_refuses_an_empty_folder_and_a_place_it_cannot_write(run: Run, csv: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    assert "holds no data files" in run("init", tmp_path / "nothing").stderr
+    assert "oracle:// is not known" in run("init", "oracle://host/x").stderr
     result = run("init", csv, "-o", tmp_path / "none" / "p.yaml")
     assert result.exit_code == 1
     assert "No such file or directory" in result.stderr

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
 
 SAME: dict[str, str] = {
+    "catalogue": "the tables that a server has, by names and types",
     "chart": "a picture of a result",
     "choice": "which mechanism, or decider, is taken",
     "curator": "who charges, reads and noises the steps of a synthesis: the protocol, and the one with a ledger",

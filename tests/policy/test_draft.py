@@ -3,7 +3,7 @@ import re
 import pytest
 
 from confide.policy import Category, Date, Identifier, Number, load
-from confide.policy.draft import BLANK, draft
+from confide.policy.draft import BLANK, StoredTable, draft, guess_references
 from tests.policy.samples import problems_of
 
 SCHEMA = [
@@ -19,8 +19,12 @@ SCHEMA = [
 ]
 
 
+def drafted(name: str, schema: list[tuple[str, str]], source: str) -> str:
+    return draft([StoredTable(name, tuple(schema), source)], f"{name}.ledger")
+
+
 def test_a_draft_is_invalid_and_names_every_blank() -> None:
-    text = draft("person", SCHEMA, "data/person.csv")
+    text = drafted("person", SCHEMA, "data/person.csv")
     found = problems_of(lambda: load(text))
     assert all("left to fill in" in problem.what for problem in found), [str(problem) for problem in found]
     assert [problem.where.removeprefix("tables.person.columns.") for problem in found] == [
@@ -39,7 +43,7 @@ def test_a_draft_is_invalid_and_names_every_blank() -> None:
 
 
 def test_a_draft_filled_in_is_a_policy() -> None:
-    text = draft("person", SCHEMA, "data/person.csv")
+    text = drafted("person", SCHEMA, "data/person.csv")
     for line, filled in {
         "epsilon: ____": "epsilon: 1",
         "unit: ____": "unit: person.person_id",
@@ -64,7 +68,7 @@ def test_a_draft_filled_in_is_a_policy() -> None:
 
 
 def test_a_text_column_says_what_else_it_could_be() -> None:
-    (line,) = [line for line in draft("t", [("name", "VARCHAR")], "t.csv").splitlines() if "name:" in line]
+    (line,) = [line for line in drafted("t", [("name", "VARCHAR")], "t.csv").splitlines() if "name:" in line]
     assert "type: text" in line
     assert "type: id" in line
 
@@ -94,25 +98,25 @@ def test_a_text_column_says_what_else_it_could_be() -> None:
     ],
 )
 def test_every_type_has_its_rule(kind: str, rule: str) -> None:
-    assert f"x: {{{rule}" in re.sub(r"range: \[____, ____\], (?=grain)", "", draft("t", [("x", kind)], "t.csv"))
+    assert f"x: {{{rule}" in re.sub(r"range: \[____, ____\], (?=grain)", "", drafted("t", [("x", kind)], "t.csv"))
 
 
 @pytest.mark.parametrize(
     "kind", ["BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "TIME", "INTERVAL", "null", "JSON"]
 )
 def test_types_that_cannot_be_asked_about_are_left_out(kind: str) -> None:
-    assert f"# x: left out, because nothing can be asked about the type {kind}" in draft("t", [("x", kind)], "t.csv")
+    assert f"# x: left out, because nothing can be asked about the type {kind}" in drafted("t", [("x", kind)], "t.csv")
 
 
 def test_no_list_of_values_is_taken_from_a_type() -> None:
     """The values of an enumeration are data: they were made from it."""
-    assert "secret" not in draft("t", [("x", "ENUM('secret', 'b')")], "t.csv")
+    assert "secret" not in drafted("t", [("x", "ENUM('secret', 'b')")], "t.csv")
 
 
 @pytest.mark.parametrize("name", ["größe", 'say "hi"', "a: b", "# x", "- y", "line\nbreak", "null", "?"])
 def test_names_are_quoted_as_needed(name: str) -> None:
     text = (
-        draft("t", [(name, "BOOLEAN")], 'C:\\data\\"t".csv')
+        drafted("t", [(name, "BOOLEAN")], 'C:\\data\\"t".csv')
         .replace("epsilon: ____", "epsilon: 1")
         .replace("unit: ____", "unit: row")
     )
@@ -125,11 +129,11 @@ def test_names_are_quoted_as_needed(name: str) -> None:
 
 
 def test_a_table_is_named_without_dots() -> None:
-    assert "  a_b:" in draft("a.b", [("x", "BOOLEAN")], "a.b.csv")
+    assert "  a_b:" in drafted("a.b", [("x", "BOOLEAN")], "a.b.csv")
 
 
 def test_a_column_of_unknown_type_is_one_blank_with_every_choice() -> None:
-    text = draft("people", [("age", ""), ("person_id", "")], "people.csv")
+    text = drafted("people", [("age", ""), ("person_id", "")], "people.csv")
     line = next(line for line in text.splitlines() if "age:" in line)
     assert line.strip().startswith("age: ____")
     assert all(choice in line for choice in ("range:", "values:", "type: text", "type: id"))
@@ -137,3 +141,26 @@ def test_a_column_of_unknown_type_is_one_blank_with_every_choice() -> None:
     found = [problem for problem in problems_of(lambda: load(text)) if problem.where.endswith("columns.age")]
     assert len(found) == 1
     assert "nothing is said about the column" in found[0].what
+
+
+def test_references_are_guessed_from_names_and_types() -> None:
+    tables = [
+        StoredTable("visits", (("visit_id", "BIGINT"), ("person_id", "BIGINT"), ("ward_id", "VARCHAR"))),
+        StoredTable("persons", (("id", "INTEGER"), ("city_id", "BIGINT"))),
+        StoredTable("ward", (("ward_id", "BIGINT"),)),
+        StoredTable("cities", (("city_id", "BIGINT"), ("person_id", "BIGINT"))),
+    ]
+    assert guess_references(tables) == {
+        "visits": {"person_id": ("persons", "id")},  # a ward is stored otherwise
+        "persons": {"city_id": ("cities", "city_id")},  # and not back again: that would be a circle
+    }
+    text = draft(tables, "all.ledger", "office.duckdb")
+    assert "references: {person_id: persons.id}" in text
+    assert "such as persons.id," in text
+    found = problems_of(lambda: load(text))
+    assert all("left to fill in" in problem.what for problem in found), [str(problem) for problem in found]
+
+
+def test_ids_are_not_taken_for_each_other() -> None:
+    tables = [StoredTable(name, (("id", "BIGINT"), ("uuid", "UUID"))) for name in ("a", "b")]
+    assert guess_references(tables) == {}

@@ -53,18 +53,27 @@ def demo(
 
 @app.command()
 def init(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A CSV, Parquet or DuckDB file.", show_default=False)],
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="CSV, Parquet or DuckDB files, a folder of them, postgresql://..., or spark.",
+            show_default=False,
+        ),
+    ],
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="POLICY", help="The policy to write, if not beside the data."),
     ] = None,
-    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="The table, or what to call it.")] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="One table of several, or what to call the only one.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Draft a policy from the names and types of columns. No value is read; you fill in the bounds."""
     from confide.cli import drafting  # noqa: PLC0415  loaded when used
 
-    drafting.init(file, output, table, as_json)
+    drafting.init(sources, output, table, as_json)
 
 
 @app.command()

@@ -34,7 +34,7 @@ from confide.query.tree import Field, Scan, Summary
 from confide.query.tree import Relation as QueryRelation
 
 _LIMIT_SECONDS = 3600.0
-_CONNECT_SECONDS = 10.0  # to find the server, whatever number of addresses it has, and for its first word
+CONNECT_SECONDS = 10.0  # to find the server, whatever number of addresses it has, and for its first word
 _GRACE_SECONDS = 5.0  # more than the server was given for a statement, until the connection is cut
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -90,7 +90,7 @@ class PostgresEngine(SqlEngine):
         self._watchdog: Watchdog | None = None
         self._closing: finalize[..., Any] | None = None
         self._closed = False
-        address = _address(policy.source)
+        address = source_address(policy.source)
         self._parameters = address.parameters
         self._schemas = None if address.schema is None else [address.schema]
         abandon_in_children(self)
@@ -106,7 +106,7 @@ class PostgresEngine(SqlEngine):
 
     def _open(self) -> dict[str, PostgresRelation]:
         tables = self._policy.tables
-        complaint = ""
+        refused = ""
         try:
             with self._transaction():
                 self._require_unicode()
@@ -114,14 +114,14 @@ class PostgresEngine(SqlEngine):
                 place = self._connected().info
                 where = [place.host, str(place.port), place.dbname]
         except (psycopg.Error, TimeoutError) as error:
-            complaint = _complaint(error)
+            refused = complaint(error)
         else:
             found = (part for label, found in sorted(self._described.items()) for part in (label, found.place))
             stated = self._policy.version
             self._version = plain_name("found", *where, *found) if stated is None else plain_name("stated", stated)
             return {label: relation(found, tables[label]) for label, found in self._described.items()}
         # Outside of the handler, so that the driver's words, which hold the address, do not travel along.
-        raise SourceError(complaint)
+        raise SourceError(refused)
 
     @property
     def version(self) -> str:
@@ -161,13 +161,13 @@ class PostgresEngine(SqlEngine):
 
     def ready(self) -> None:
         """A server that is gone, or says nothing, is charged for nothing; a connection that died is made anew."""
-        complaint = ""
+        refused = ""
         try:
             with self._transaction():
                 return
         except (psycopg.Error, TimeoutError) as error:
-            complaint = _complaint(error)
-        raise SourceError(f"{complaint}. Nothing was charged")
+            refused = complaint(error)
+        raise SourceError(f"{refused}. Nothing was charged")
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class PostgresEngine(SqlEngine):
     def _transaction(self) -> Iterator[None]:
         """One state of the data. A connection that was lost is made anew once, before anything is read."""
         with self._lock:
-            connection = self._begun(time.monotonic() + _CONNECT_SECONDS)
+            connection = self._begun(time.monotonic() + CONNECT_SECONDS)
             try:
                 yield
                 if connection is not self._connection:
@@ -195,7 +195,7 @@ class PostgresEngine(SqlEngine):
                     if connection.closed or connection.broken:
                         self._disconnect()
                     else:
-                        with self._watched(time.monotonic() + _CONNECT_SECONDS):
+                        with self._watched(time.monotonic() + CONNECT_SECONDS):
                             connection.execute("ROLLBACK")
 
     def _begun(self, deadline: float) -> psycopg.Connection[Any]:
@@ -224,18 +224,18 @@ class PostgresEngine(SqlEngine):
             raise SourceError("the data are closed")
         if self._connection is None or self._connection.closed:
             self._disconnect()
-            left = _CONNECT_SECONDS if deadline is None else deadline - time.monotonic()
+            left = CONNECT_SECONDS if deadline is None else deadline - time.monotonic()
             # In all: the driver counts for each address of a name anew, and looks a name up without end.
             connection = within(left, self._connect, psycopg.Connection.close)
             watchdog = Watchdog(connection.fileno())
             self._connection, self._watchdog = connection, watchdog
             self._closing = close_with(self, _close_both, watchdog, connection)
-            with self._watched(time.monotonic() + _CONNECT_SECONDS):
+            with self._watched(time.monotonic() + CONNECT_SECONDS):
                 self._set_up(connection)
         return self._connection
 
     def _connect(self) -> psycopg.Connection[Any]:
-        settings = {"connect_timeout": str(round(_CONNECT_SECONDS)), "application_name": "confide"}
+        settings = {"connect_timeout": str(round(CONNECT_SECONDS)), "application_name": "confide"}
         return psycopg.connect(autocommit=True, **{**self._parameters, **settings})  # type: ignore[arg-type]
 
     def _set_up(self, connection: psycopg.Connection[Any]) -> None:
@@ -343,7 +343,7 @@ class PostgresEngine(SqlEngine):
         return {column: declared.get(column) for owner, column in self._storages if owner == table}
 
 
-def _address(source: str) -> Address:
+def source_address(source: str) -> Address:
     """The address in a policy. Without a schema, its tables are those that the server finds by their names."""
     address = read_address(source, psycopg)
     if address is None:
@@ -377,7 +377,7 @@ def _close_both(watchdog: Watchdog, connection: psycopg.Connection[Any]) -> None
     connection.close()
 
 
-def _complaint(error: Exception) -> str:
+def complaint(error: Exception) -> str:
     """Why a database cannot be used, without its own words: they may hold the address with its password."""
     if not isinstance(error, psycopg.Error):
         return f"the PostgreSQL server {SILENT.words}"

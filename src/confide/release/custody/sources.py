@@ -52,7 +52,7 @@ def open_engine(policy: Policy, data: Data = None, *, lines: bool = False) -> En
         return _open_spark(policy, place, data)
     if isinstance(source, str) and is_postgres(source):
         _refuse_frames(data, "PostgreSQL")
-        _require("psycopg", "PostgreSQL", "postgres")
+        require_driver("psycopg", "PostgreSQL", "postgres")
         from confide.engine.postgres.engine import PostgresEngine  # noqa: PLC0415  a driver that few need
 
         return PostgresEngine(policy)
@@ -79,7 +79,7 @@ def _open_spark(policy: Policy, place: SparkPlace | None, data: Data) -> Engine:
         _refuse_frames(data, "Spark")
     if place is not None and place.master is not None and given is not None:
         raise SourceError(f"the policy's data are on Spark at {place.master}; leave out data=, or write source: spark")
-    _require("pyspark", "Spark", "spark")
+    require_driver("pyspark", "Spark", "spark")
     from confide.engine.spark.engine import SparkEngine  # noqa: PLC0415  a driver that few need
     from confide.engine.spark.schema import SparkTable  # noqa: PLC0415
     from confide.engine.spark.spark_session import find_spark  # noqa: PLC0415
@@ -98,6 +98,6 @@ def _refuse_frames(data: Mapping[str, Any] | None, where: str) -> None:
         raise SourceError(f"the policy's data are in {where}, so no frames can be given; leave out data=")
 
 
-def _require(module: str, what: str, extra: str) -> None:
+def require_driver(module: str, what: str, extra: str) -> None:
     if find_spec(module) is None:
         raise SourceError(f"{what} needs a driver that is not installed; run: pip install 'confide[{extra}]'")

@@ -32,10 +32,18 @@ def spark_place(policy: Policy) -> SparkPlace | None:
     if source is None:
         return None
     if isinstance(source, str):
-        return _catalogue(source, policy) if _is_spark(source) else None
-    if not any(_is_spark(address) for address in source.values()):
+        return _catalogue(source, policy) if is_spark(source) else None
+    if not any(is_spark(address) for address in source.values()):
         return None
     return _each(source, policy)
+
+
+def spark_path(source: str) -> str | None:
+    """The files that `spark:PATH` names; None if a source is none of that kind."""
+    path = source.removeprefix(_PREFIX)
+    if not source.startswith(_PREFIX) or source.startswith("spark://"):
+        return None
+    return path if "/" in path or kind_of(path) == "parquet" else None
 
 
 def named_tables(policy: Policy) -> SparkPlace:
@@ -43,18 +51,27 @@ def named_tables(policy: Policy) -> SparkPlace:
     return SparkPlace(None, {label: _quoted(label) for label in policy.tables})
 
 
-def _is_spark(address: str) -> bool:
+def is_spark(address: str) -> bool:
+    """Whether a source is on Spark."""
     return address == _HERE or address.startswith(_PREFIX) or _ADDRESS.match(address) is not None
 
 
-def _catalogue(source: str, policy: Policy) -> SparkPlace:
-    """One Spark, and its catalogue holds every table: `spark`, `spark:yarn`, `local[4]`, `sc://host?schema=clinic`."""
+def catalogue_of(source: str) -> tuple[str | None, str | None]:
+    """The Spark whose catalogue a source is, `spark`, `spark:yarn`, `local[4]`, `sc://host?schema=clinic`, and the
+    schema of it.
+    """
     address, _, setting = source.partition("?")
     key, _, schema = setting.partition("=")
     if setting and (key != "schema" or not schema):
         raise SourceError(f"{address}?{key}: a source on Spark takes ?schema=NAME, or is written for each table")
+    return _master(address), schema or None
+
+
+def _catalogue(source: str, policy: Policy) -> SparkPlace:
+    """One Spark, and its catalogue holds every table."""
+    master, schema = catalogue_of(source)
     prefix = f"{'.'.join(map(_quoted, schema.split('.')))}." if schema else ""
-    return SparkPlace(_master(address), {label: prefix + _quoted(label) for label in policy.tables})
+    return SparkPlace(master, {label: prefix + _quoted(label) for label in policy.tables})
 
 
 def _each(source: Mapping[str, str], policy: Policy) -> SparkPlace:
@@ -64,13 +81,13 @@ def _each(source: Mapping[str, str], policy: Policy) -> SparkPlace:
     files = set()
     for label in policy.tables:
         written = source.get(label, "")
-        if not _is_spark(written):
+        if not is_spark(written):
             raise SourceError(f"some tables are on Spark, so all must be: write {label}: spark:PATH or spark:NAME")
         address, _, setting = written.partition("?")
         key, _, place = setting.partition("=")
         if not setting and written.startswith(_PREFIX) and not written.startswith("spark://"):
             address, place = _HERE, written.removeprefix(_PREFIX)
-            key = "parquet" if "/" in place or kind_of(place) == "parquet" else "table"
+            key = "table" if spark_path(written) is None else "parquet"
         if key not in ("parquet", "table") or not place:
             raise SourceError(f"{label}: Spark is named, but no table of it; write ?parquet=PATH or ?table=NAME")
         masters.setdefault(_master(address), label)
