@@ -272,3 +272,49 @@ def test_init_refuses_an_empty_folder_and_a_place_it_cannot_write(run: Run, csv:
     result = run("init", csv, "-o", tmp_path / "none" / "p.yaml")
     assert result.exit_code == 1
     assert "No such file or directory" in result.stderr
+
+
+# --- paid for ---------------------------------------------------------------------------------------------------------
+
+PAID = ("--epsilon", "1", "--budget", "3", "--delta", "1e-9", "--unit", "row")
+
+
+def test_bounds_and_lists_are_proposed_at_a_price(run: Run, made: Path, tmp_path: Path) -> None:
+    shutil.copy(made / "person.parquet", tmp_path / "person.parquet")
+    result = run("init", tmp_path / "person.parquet", *PAID)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "person.ledger holds what that cost: ε = " in said
+    policy = tmp_path / "person.yaml"
+    text = policy.read_text()
+    assert "budget: {epsilon: 3, delta: 1e-9}" in text
+    assert 'sex: {values: ["F", "M"]}    # proposed at ε = ' in text
+    policy.write_text(text.replace("values: [____]", "type: text").replace("[____, ____]", "[0, 9]"))
+    spent = json.loads(run("budget", policy, "--json").stdout)
+    assert 0 < spent["spent"] <= 1
+    assert run("check", policy, "--no-values").exit_code == 0
+
+
+def test_nothing_is_paid_for_a_draft_that_cannot_be_written(run: Run, made: Path, tmp_path: Path) -> None:
+    shutil.copy(made / "person.parquet", tmp_path / "person.parquet")
+    (tmp_path / "person.yaml").write_text("mine")
+    assert "not overwritten" in run("init", tmp_path / "person.parquet", *PAID).stderr
+    assert not (tmp_path / "person.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--epsilon", "1"), "--budget and --unit must be said first"),
+        (("--epsilon", "1", "--budget", "3"), "--unit must be said first"),
+        (("--budget", "3"), "--budget goes with --epsilon"),
+        (("--epsilon", "x", "--budget", "3", "--unit", "row"), "epsilon"),
+        (("--epsilon", "1", "--budget", "x", "--unit", "row"), "epsilon"),
+        (("--epsilon", "1", "--budget", "3", "--unit", "people"), "there is no column people"),
+    ],
+)
+def test_what_is_missing_for_a_price_is_said(run: Run, csv: Path, more: tuple[str, ...], words: str) -> None:
+    result = run("init", csv, *more)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+    assert [path.name for path in csv.parent.iterdir()] == ["people.csv"]

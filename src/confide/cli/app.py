@@ -68,12 +68,26 @@ def init(
     table: Annotated[
         str | None, typer.Option("--table", metavar="NAME", help="One table of several, or what to call the only one.")
     ] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option("--epsilon", "-e", metavar="ε", help="Pay so much to have bounds and lists proposed privately."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="ε", help="With --epsilon: the whole budget of the policy.")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option("--delta", metavar="δ", help="With --epsilon: its δ; lists of values need one.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option("--unit", metavar="WHO", help="With --epsilon: who is protected: row, or table.column."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Draft a policy from the names and types of columns. No value is read; you fill in the bounds."""
+    """Draft a policy from the names and types of columns. No value is read, unless you pay for it."""
     from confide.cli import drafting  # noqa: PLC0415  loaded when used
 
-    drafting.init(sources, output, table, as_json)
+    drafting.init(drafting.InitCommand(sources, output, table, epsilon, budget, delta, unit), as_json)
 
 
 @app.command()

@@ -96,6 +96,11 @@ def without_password(address: str) -> str:
     return _TOKEN.sub(rf"\1{_HIDDEN}", f"{whole}{mark}{hidden}")
 
 
+def leaving_password_out(address: str) -> str:
+    """The address for a file that others read: the password is left to the environment of the client."""
+    return re.sub(rf"[?&][^=&?]*={re.escape(_HIDDEN)}", "", without_password(address)).replace(f":{_HIDDEN}@", "@")
+
+
 def has_password(address: str) -> bool:
     return without_password(address) != address
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from confide.policy.canonical import quote
 
@@ -53,6 +54,7 @@ class Decided:
     unit: str = ""
     rules: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """By table and column, a rule and what to say of it."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
     read: str = _UNREAD
 
 
@@ -68,7 +70,8 @@ def draft(tables: Sequence[StoredTable], ledger: str, source: str | None = None,
     else:
         places = [f"{_name(table.name)}: {quote(table.place or BLANK)}" for table in named]
         lines += [f"source: {{{places[0]}}}"] if len(places) == 1 else ["source:", *(f"  {place}" for place in places)]
-    lines.append(f"ledger: {quote(ledger)}    # the record of what is spent; confide ledger create makes it, once")
+    made = "it holds what was paid for" if known.budget else "confide ledger create makes it, once"
+    lines.append(f"ledger: {quote(ledger)}    # the record of what is spent; {made}")
     if known.budget:
         lines.append(f"budget: {known.budget}")
     else:
@@ -154,7 +157,10 @@ def _table(
     table: StoredTable, references: Mapping[str, tuple[str, str]], known: Decided, several: bool
 ) -> Iterator[str]:
     yield f"  {_name(table.name)}:{'    # or {public: true}, if everything in it is public' if several else ''}"
-    yield f"    # size: {BLANK}    # optional: roughly how many rows, to forecast errors"
+    if table.name in known.sizes:
+        yield f"    size: {known.sizes[table.name]}    # paid for: roughly how many rows, to forecast errors"
+    else:
+        yield f"    # size: {BLANK}    # optional: roughly how many rows, to forecast errors"
     if references:
         targets = ", ".join(f"{_name(column)}: {_target(*target)}" for column, target in references.items())
         yield f"    references: {{{targets}}}    # guessed from names and types; leave out what is not so"
@@ -169,39 +175,68 @@ def _table(
 
 
 def _column(name: str, kind: str) -> str:
-    if not kind.strip() and not _KEY.fullmatch(name):
+    if guess_kind(name, kind) == "unknown":
         return f"{_name(name)}: {BLANK}    # {_ANY_KIND}"
     rule, comment = _rule(name, kind.strip())
     return f"{_name(name)}: {{{rule}}}    # {comment}" if rule else f"# {_name(name)}: {comment}"
 
 
-def _rule(name: str, kind: str) -> tuple[str, str]:
-    low = kind.lower()
+Guess = Literal["id", "flag", "whole", "decimal", "real", "days", "words", "unknown", "other"]
+
+
+def guess_kind(name: str, kind: str) -> Guess:
+    """What a column probably is, by its name and its type."""
+    low = kind.strip().lower()
     if low in ("bool", "boolean"):
-        return "values: [false, true]", "true or false"
-    named_as_key = _KEY.fullmatch(name) and (not low or _WHOLE.fullmatch(low) or _WORDS.fullmatch(low))
-    if low in ("uuid", "guid") or named_as_key:
-        return "type: id", "a key by its name; if it is not, write a range, values, or type: text"
+        return "flag"
+    if low in ("uuid", "guid"):
+        return "id"
+    if _KEY.fullmatch(name) and (not low or _WHOLE.fullmatch(low) or _WORDS.fullmatch(low)):
+        return "id"
+    if not low:
+        return "unknown"
+    patterns: tuple[tuple[Guess, re.Pattern[str]], ...] = (
+        ("whole", _WHOLE), ("decimal", _DECIMAL), ("real", _REAL), ("days", _DAYS), ("words", _WORDS),
+    )  # fmt: skip
+    if low in ("decimal", "numeric"):
+        return "real"
+    return next((guess for guess, pattern in patterns if pattern.fullmatch(low)), "other")
+
+
+def _rule(name: str, kind: str) -> tuple[str, str]:
     ends = f"range: [{BLANK}, {BLANK}]"
-    if _WHOLE.fullmatch(low):
-        return ends, "fill in: the lowest and the highest whole number; or type: id for a key, values: [...] for codes"
-    if decimal := _DECIMAL.fullmatch(low):
-        places = int(decimal[1])
-        grain = "1" if places == 0 else f"0.{'0' * (places - 1)}1"
-        return f"{ends}, grain: {grain}", "fill in: the lowest and the highest number; a coarser grain is fine"
-    if _REAL.fullmatch(low) or low in ("decimal", "numeric"):
-        return (
-            f"{ends}, grain: {BLANK}",
-            "fill in: the lowest and the highest number, and what to round to, such as 0.01",
-        )
-    if _DAYS.fullmatch(low):
-        return ends, "fill in: the first and the last day, as 2024-01-31"
-    if _WORDS.fullmatch(low):
-        return (
-            f"values: [{BLANK}]",
-            "fill in: every value, or @file.csv that lists them; or type: text without a list; or type: id for a key",
-        )
-    return "", f"left out, because nothing can be asked about the type {' '.join(kind.split())}"
+    match guess_kind(name, kind):
+        case "flag":
+            return "values: [false, true]", "true or false"
+        case "id":
+            return "type: id", "a key by its name; if it is not, write a range, values, or type: text"
+        case "whole":
+            advice = "fill in: the lowest and the highest whole number; or type: id for a key, values: [...] for codes"
+            return ends, advice
+        case "decimal":
+            return (
+                f"{ends}, grain: {decimal_grain(kind)}",
+                "fill in: the lowest and the highest number; a coarser grain is fine",
+            )
+        case "real":
+            advice = "fill in: the lowest and the highest number, and what to round to, such as 0.01"
+            return f"{ends}, grain: {BLANK}", advice
+        case "days":
+            return ends, "fill in: the first and the last day, as 2024-01-31"
+        case "words":
+            return (
+                f"values: [{BLANK}]",
+                "fill in: every value, or @file.csv that lists them; or type: text without a list, or type: id",
+            )
+        case "unknown" | "other":
+            return "", f"left out, because nothing can be asked about the type {' '.join(kind.split())}"
+
+
+def decimal_grain(kind: str) -> str:
+    """The last digit of a decimal type."""
+    found = _DECIMAL.fullmatch(kind.strip().lower())
+    places = int(found[1]) if found else 0
+    return "1" if places == 0 else f"0.{'0' * (places - 1)}1"
 
 
 def _target(table: str, key: str) -> str:

@@ -67,4 +67,6 @@ MUTANTS = (
     Mutant("what is cut holds whatever the data are", "release/answer/assumed.py", "    return replace(column, assumes=\"at_most\")", "    return column", "tests/release/test_joins.py::test_a_self_join_at_the_bound_is_covered"),
     Mutant("levels that hold nothing are not told of", "release/packed.py", "            if done < len(levels):\n", "            if done < len(levels) and total:\n", "tests/release/test_progress.py::test_what_is_told_is_the_same_whatever_the_data_are[shared]"),
     Mutant("whoever asked before hears of every call", "release/guard.py", "with heard_by(None if progress is None else callers(progress)):", "with heard_by(callers(progress)) if progress is not None else np.errstate():", "tests/release/test_progress.py::test_a_call_inside_of_what_is_told_is_told_to_nobody"),
+    Mutant("a proposal counts all rows of a unit", "release/proposal.py", "\"unit\": _ROW if unit == _ROW else f\"{table.name}.{unit}\",", "\"unit\": _ROW,", "tests/release/test_proposal.py::test_one_unit_counts_once_however_many_rows_it_has"),
+    Mutant("every call of a proposal costs all of it", "release/proposal.py", "if room(part.cost(middle)) >= calls else", "if room(part.cost(middle)) >= 1 else", "tests/release/test_proposal.py::test_calls_together_cost_what_was_said"),
 )  # fmt: skip

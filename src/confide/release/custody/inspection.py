@@ -3,14 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from confide.engine.duckdb.csv_header import read_header
 from confide.engine.duckdb.stored_tables import stored_tables
 from confide.errors import SourceError
-from confide.host.address import is_postgres, without_password
+from confide.host.address import is_postgres
 from confide.policy import Policy
 from confide.policy.draft import StoredTable
 from confide.policy.file_kind import endings, kind_of
@@ -26,7 +26,7 @@ class StoredSource:
     """Tables as they are stored; `whole` is the one source that holds all of them, if there is one."""
 
     tables: tuple[StoredTable, ...]
-    whole: str | None = None
+    whole: str | None = field(default=None, repr=False)  # may hold a password
 
 
 def stored_source(places: Sequence[str], table: str | None = None) -> StoredSource:
@@ -122,9 +122,7 @@ def _server(place: str, table: str | None) -> StoredSource:
         require_driver("psycopg", "PostgreSQL", "postgres")
         from confide.engine.postgres.catalogue import postgres_tables  # noqa: PLC0415  a driver that few need
 
-        where = without_password(place)
-        found = _chosen("the schema on the server", postgres_tables(place), table, None)
-        return StoredSource(found, where)
+        return StoredSource(_chosen("the schema on the server", postgres_tables(place), table, None), place)
     require_driver("pyspark", "Spark", "spark")
     from confide.engine.spark.catalogue import spark_tables  # noqa: PLC0415  a driver that few need
 
