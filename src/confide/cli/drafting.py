@@ -33,7 +33,7 @@ class InitCommand:
         if self.epsilon is None and any(given.values()):
             named = next(name for name, value in given.items() if value)
             raise ParameterError(
-                f"{named} is for --epsilon, which pays for bounds and lists; leave it out, or give both"
+                f"{named} goes with --epsilon, which pays for bounds and lists; leave it out, or give both"
             )
         missing = [name for name in ("--budget", "--unit") if self.epsilon is not None and not given[name]]
         if missing:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, assert_never
 
 from confide.policy.canonical import quote
 
@@ -230,6 +230,8 @@ def _rule(name: str, kind: str) -> tuple[str, str]:
             )
         case "unknown" | "other":
             return "", f"left out, because nothing can be asked about the type {' '.join(kind.split())}"
+        case guessed:
+            assert_never(guessed)
 
 
 def decimal_grain(kind: str) -> str:
