@@ -37,6 +37,7 @@ from confide.query.tree import (
     Key,
     Known,
     OneOf,
+    PartOfText,
     PerUnit,
     Predicate,
     Reading,
@@ -45,8 +46,11 @@ from confide.query.tree import (
     Scaled,
     Scan,
     Summary,
+    TextHolds,
     TextIs,
+    TextLength,
     TextLike,
+    TextOrder,
 )
 from confide.query.tree import Number as RowNumber
 
@@ -273,6 +277,19 @@ class Reference:
                 return value
         return value
 
+    def text(self, subject: Field | PartOfText, row: Row) -> Any:
+        value = self.seen(subject if isinstance(subject, Field) else subject.field, row)
+        for step in subject.steps if isinstance(subject, PartOfText) and value is not None else ():
+            match step:
+                case ("from", start, *length):
+                    value = value[start - 1 :][: length[0] if length else None]
+                case ("last", length):
+                    value = value[max(0, len(value) - length) :]
+                case ("trim", letters, side):
+                    value = value if side == "TRAILING" else value.lstrip(letters)
+                    value = value if side == "LEADING" else value.rstrip(letters)
+        return value
+
     def _index(self, column: Number, value: Any) -> int:
         """Clamped to the range, then ⌊x/g + ½⌋: exactly for whole numbers and decimals, in doubles for doubles."""
         if not self.naive.no_clamp:
@@ -315,6 +332,9 @@ class Reference:
             case Floored(inner, divisor):
                 value = self.number(inner, row)
                 return None if value is None else value // divisor
+            case TextLength(subject, span):
+                word = self.text(subject, row)
+                return None if word is None else min(len(word), span.high)
             case Choice(branches, otherwise):
                 for condition, option in branches:
                     if self.holds(condition, row):
@@ -343,10 +363,16 @@ class Reference:
                 value = self.seen(field, row)
                 return value is not None and value in values
             case TextIs(field, values, negated):
-                value = self.seen(field, row)
+                value = self.text(field, row)
                 return value is not None and (value in values) != negated
+            case TextOrder(field, operation, other):
+                value = self.text(field, row)
+                return value is not None and COMPARE[operation](value, other)
+            case TextHolds(field, other, negated):
+                value = self.text(field, row)
+                return value is not None and (other in value) != negated
             case TextLike(field, pattern, negated, ignore_case):
-                value = self.seen(field, row)
+                value = self.text(field, row)
                 return value is not None and matches(pattern, value, ignore_case) != negated
             case SameField(left, right, negated):
                 a, b = self.seen(left, row), self.seen(right, row)

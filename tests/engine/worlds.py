@@ -423,8 +423,36 @@ class Asker:
         ]  # fmt: skip
         if dates:
             forms.append(f"({rng.choice(dates)} - {rng.choice(dates)})")
-            forms.append(f"{rng.choice(['YEAR', 'QUARTER', 'MONTH', 'DAY'])}({rng.choice(dates)})")
+            parts = ["YEAR", "QUARTER", "MONTH", "DAY", "WEEK", "DAYOFWEEK", "ISODOW", "DAYOFYEAR", "ISOYEAR"]
+            forms.append(f"{rng.choice(parts)}({rng.choice(dates)})")
+            unit, first, last = rng.choice(["day", "week", "month", "quarter", "year"]), self.day(), self.day()
+            forms.append(f"DATE_DIFF('{unit}', {first}, {last})")
+        texts = [*self.columns["text"], *(c for c in self.columns["category"] if c.endswith((".region", ".kind")))]
+        if texts:
+            forms.append(f"LENGTH({self.text(rng.choice(texts))})")
+        if self.columns["flag"]:
+            forms.append(f"CAST({self._one('flag')} AS INT)")
         return rng.choice(forms)
+
+    def day(self) -> str:
+        """A date, moved or not."""
+        rng, column = self.rng, self._one("date")
+        amount, unit = rng.choice([1, 5, -2]), rng.choice(["DAY", "WEEK", "MONTH", "QUARTER", "YEAR"])
+        return rng.choice([f"{column}", f"{column} + INTERVAL {amount} {unit}", f"LAST_DAY({column})", f"{column} - 3"])
+
+    def text(self, column: str) -> str:
+        """A text column, or what functions make of it."""
+        forms = [
+            "{}",
+            "LEFT({}, 1)",
+            "RIGHT({}, 1)",
+            "SUBSTRING({}, 2, 1)",
+            "TRIM({})",
+            "LTRIM(RIGHT({}, 2))",
+            "LOWER({})",
+        ]
+        forms += ["SUBSTRING({}, 2)", "UPPER({})", "TRIM(BOTH 'x' FROM {})", "UPPER(LEFT({}, 2))"]
+        return self.rng.choice(forms).format(column)
 
     def predicate(self, depth: int = 0) -> str:
         rng = self.rng
@@ -464,8 +492,19 @@ class Asker:
                 f"{column} LIKE '%x%'",
                 f"{column} NOT ILIKE 'X_'",
                 f"{column} IS NULL",
+                f"{column} {rng.choice(['<', '>='])} '{rng.choice(['x', '', 'w2', '☃', 'İ'])}'",
+                f"STARTS_WITH({column}, '{rng.choice(['x', 'w', 'xY', ''])}')",
+                f"ENDS_WITH({column}, '{rng.choice(['y', '2', '%', '_'])}')",
+                f"NOT CONTAINS({column}, '{rng.choice(['x', '%', '🙂', ''])}')",
+                f"{self.text(column)} IN ('x', 'X', 'a', 'w')",
+                f"{self.text(column)} LIKE '_'",
+                f"{self.text(column)} IS NULL",
             ]
         for column in self.columns["date"]:
+            forms += [
+                f"{self.day()} > {self.day()}",
+                f"{self.day()} <= DATE '1990-01-31'",
+            ]
             forms += [f"{column} >= DATE '1990-01-20'", f"{column} < '1990-02-01'", f"{column} IS NOT NULL"]
         return rng.choice(forms)
 

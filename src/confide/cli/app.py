@@ -118,6 +118,7 @@ def plan(
     bounds: options.Bounds = None,
     mechanism: options.Mechanism = "auto",
     account: options.Account = "auto",
+    dialect: options.Dialect = "duckdb",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     as_json: options.Json = False,
@@ -127,7 +128,7 @@ def plan(
 
     asking.plan(
         asking.SqlCommand(
-            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, analyst, ledger
+            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, dialect, analyst, ledger
         ),
         as_json,
     )
@@ -145,6 +146,7 @@ def sql(
     bounds: options.Bounds = None,
     mechanism: options.Mechanism = "auto",
     account: options.Account = "auto",
+    dialect: options.Dialect = "duckdb",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
     plot: Annotated[
@@ -157,7 +159,7 @@ def sql(
 
     asking.sql(
         asking.SqlCommand(
-            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, analyst, ledger
+            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, dialect, analyst, ledger
         ),
         plot,
         as_json,

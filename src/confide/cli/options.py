@@ -42,6 +42,10 @@ Mechanism = Annotated[
         "--mechanism", metavar="NAME", help="How a statistic is measured, for all columns or by column: med=pair."
     ),
 ]
+Dialect = Annotated[
+    str,
+    typer.Option("--dialect", metavar="NAME", help="How the question is written: duckdb, postgres, tsql, ..."),
+]
 Account = Annotated[
     str,
     typer.Option("--account", metavar="NAME", help="Where either may hold: pure, concentrated, or auto, the narrower."),

@@ -35,6 +35,7 @@ class SqlCommand:
     bounds: str | None
     mechanism: str
     account: str
+    dialect: str
     analyst: str
     ledger: str | None
 
@@ -47,6 +48,7 @@ class SqlCommand:
             "bounds": read_bounds(self.bounds),
             "mechanism": read_mechanism(self.mechanism),
             "account": self.account,
+            "dialect": self.dialect,
         }
 
     def planned(self, session: Session, arguments: dict[str, Any]) -> Plan:

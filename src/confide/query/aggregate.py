@@ -143,7 +143,10 @@ class Aggregates:
         """A statistic of its own: what one unit can change are ranks and rows, not one bounded sum."""
         span = subject.span
         if span.date:
-            raise QueryError("dates are counted, compared and binned; quantiles of `a - b`, in days, are answered")
+            raise QueryError(
+                "dates are counted, compared and binned; their extremes and quantiles are answered in days since one: "
+                "MIN(d - DATE '2020-01-01')"
+            )
         if span.largest >= INDEX_LIMIT:
             raise QueryError("the expression is too wide for a quantile; use fewer factors or a coarser grain")
         stability = self.stability

@@ -22,6 +22,7 @@ from confide.query.result_columns import result_columns
 from confide.query.rewrite import plain_form
 from confide.query.scope import Catalog, Scope
 from confide.query.tree import Always, Key, Summary, UnknownKey
+from confide.query.typed_division import check_released_division
 
 
 def bind(
@@ -69,6 +70,7 @@ def _question(
     source = bind_from(select, scope, bounds)
     clause = select.args.get("where")
     where = predicate(clause.this, scope) if clause is not None else Always(True)
+    check_released_division(select, scope)
     keys = bind_keys(select, scope)
     source = source.under(keys)
     left = scope.room.left

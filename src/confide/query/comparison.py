@@ -25,12 +25,13 @@ from confide.query.tree import (
     SameField,
     TextIs,
     TextLike,
+    TextOrder,
 )
 
 Operation = Literal["<", "<=", "=", "<>", ">=", ">"]
 Value = str | int | bool
 
-_HOLDS: dict[Operation, Callable[[Value, Value], bool]] = {
+HOLDS: dict[Operation, Callable[[Value, Value], bool]] = {
     "<": lambda a, b: a < b,  # type: ignore[operator]
     "<=": lambda a, b: a <= b,  # type: ignore[operator]
     "=": lambda a, b: a == b,
@@ -84,12 +85,12 @@ def compare_field(operation: Operation, field: Field, literals: Sequence[exp.Exp
             listed = {places[declared(column, literal, scope)] for literal in literals}
             chosen = sorted(listed) if operation == "=" else _others(len(column.values), listed, scope)
             return Among(field, tuple(column.values[place] for place in chosen))
-        limit, holds = _of_kind(column, literals[0]), _HOLDS[operation]
+        limit, holds = _of_kind(column, literals[0]), HOLDS[operation]
         scope.room.take_listed(len(column.values))
         return Among(field, tuple(v for v in column.values if holds(v, limit)))
     if isinstance(column, Text):
         if operation not in ("=", "<>"):
-            raise QueryError(f"{column.name} is text: it is compared with = or <>, IN or LIKE")
+            return TextOrder(field, operation, text(literals[0]))
         return TextIs(field, tuple(sorted({text(literal) for literal in literals})), operation == "<>")
     raise QueryError(not_a_number(field))
 
@@ -131,11 +132,21 @@ _KINDS: dict[type[Value], str] = {str: "texts in quotes", int: "whole numbers", 
 
 
 def like(node: exp.Like | exp.ILike, subject: object, negated: bool, scope: Scope) -> Predicate:
-    pattern = bare(node.expression)
     if isinstance(subject, Field) and isinstance(subject.column, Identifier):
         raise QueryError(not_a_number(subject))
     if not isinstance(subject, Field) or not isinstance(subject.column, Text | Category):
         raise QueryError("LIKE is for columns of text")
+    wanted, ignore_case = like_pattern(node), isinstance(node, exp.ILike)
+    if isinstance(subject.column, Category):
+        scope.room.take(1 + len(subject.column.values) // _MATCHED_PER_PART)
+        values = (v for v in subject.column.values if matches(wanted, str(v), ignore_case) != negated)
+        return Among(subject, tuple(values))
+    return TextLike(subject, wanted, negated, ignore_case)
+
+
+def like_pattern(node: exp.Like | exp.ILike) -> str:
+    """The pattern of a LIKE, a row of % as one."""
+    pattern = bare(node.expression)
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise QueryError("LIKE takes a constant pattern with % and _")
     if len(pattern.name) > LONGEST_PATTERN or "\\" in pattern.name:
@@ -145,12 +156,7 @@ def like(node: exp.Like | exp.ILike, subject: object, negated: bool, scope: Scop
         wanted = wanted.replace("%%", "%")
     if wanted.count("%") > MOST_WILDCARDS:
         raise QueryError(f"a LIKE pattern has at most {MOST_WILDCARDS} %; use several LIKEs joined with AND")
-    ignore_case = isinstance(node, exp.ILike)
-    if isinstance(subject.column, Category):
-        scope.room.take(1 + len(subject.column.values) // _MATCHED_PER_PART)
-        values = (v for v in subject.column.values if matches(wanted, str(v), ignore_case) != negated)
-        return Among(subject, tuple(values))
-    return TextLike(subject, wanted, negated, ignore_case)
+    return wanted
 
 
 def matches(pattern: str, value: str, ignore_case: bool) -> bool:

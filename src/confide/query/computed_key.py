@@ -3,7 +3,6 @@
 Texts, conditions and choices become numbers of labels: a row has the number of the label it falls under.
 """
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
@@ -14,16 +13,18 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category
 from confide.query import number as arithmetic
-from confide.query.comparison import lowered
 from confide.query.expression import COMPARISONS, choices, number, predicate
-from confide.query.literal import bare, is_text, literal_number, text
+from confide.query.label import labels_of
+from confide.query.literal import bare, is_text, text
 from confide.query.parse import shown
 from confide.query.scope import Scope
+from confide.query.text_change import change_of, written
 from confide.query.tree import Among, BinnedKey, Choice, Constant, Field, Label, Number, Predicate
 
 MOST_PLAIN: Final = 10_000
 """A number may be grouped by its plain values when it has at most so many."""
 _EPOCH: Final = date(1970, 1, 1)
+_WRITTEN: Final = (exp.TimeToStr, exp.Dayname, exp.Monthname, exp.DPipe, exp.Concat)
 _NO_KEYS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 _CONDITIONS: Final[tuple[type[exp.Expr], ...]] = (
     exp.And,
@@ -68,6 +69,10 @@ def _texts(node: exp.Expr, scope: Scope) -> BinnedKey | None:
         if field is not None:
             return labelled(_images(field, str), text(node.expressions[0]))
         return None
+    if isinstance(node, _WRITTEN) and not _changes_one(node):
+        labels = labels_of(node, scope)
+        if labels is not None:
+            return labelled(labels)
     change = _change(node)
     if change is not None:
         inner, function = change
@@ -80,6 +85,12 @@ def _texts(node: exp.Expr, scope: Scope) -> BinnedKey | None:
                 "public; group by a declared column or BIN(column, width)"
             )
     return None
+
+
+def _changes_one(node: exp.Expr) -> bool:
+    """Whether a text is joined to constants alone."""
+    change = _change(node)
+    return change is not None and isinstance(bare(change[0]), exp.Column)
 
 
 def labelled(branches: Sequence[tuple[Predicate, Label]], otherwise: Label | None = None) -> BinnedKey:
@@ -148,63 +159,19 @@ def _images(field: Field, function: Callable[[str], str]) -> list[tuple[Predicat
     assert isinstance(field.column, Category)
     images: dict[str, list[str | int | bool]] = {}
     for value in field.column.values:
-        written = str(value).lower() if isinstance(value, bool) else str(value)
-        images.setdefault(function(written), []).append(value)
+        images.setdefault(function(written(value)), []).append(value)
     return [(Among(field, tuple(values)), image) for image, values in images.items()]
 
 
 def _change(node: exp.Expr) -> tuple[exp.Expr, Callable[[str], str]] | None:
     """The expression whose text a function changes, and how; functions may stand in each other."""
-    match node:
-        case exp.Paren():
-            return _change(node.this)
-        case exp.Lower():
-            own: Callable[[str], str] = lowered
-        case exp.Upper():
-            own = _raised
-        case exp.Trim():
-            own = _trimmed
-        case exp.Left() | exp.Right():
-            many = _whole(node.expression, node, least=0)
-            own = (
-                (lambda word: word[:many])
-                if isinstance(node, exp.Left)
-                else (lambda word: word[len(word) - min(many, len(word)) :])
-            )
-        case exp.Substring():
-            if node.args.get("start") is None:
-                raise QueryError(f"{shown(node)} lacks a part; write SUBSTRING(text, start, length)")
-            start = _whole(node.args["start"], node, least=1)
-            length = node.args.get("length")
-            end = None if length is None else start - 1 + _whole(length, node, least=0)
-            own = lambda word: word[start - 1 : end]  # noqa: E731
-        case exp.DPipe() if is_text(node.expression):
-            after = text(node.expression)
-            own = lambda word: word + after  # noqa: E731
-        case exp.Cast() if node.to.is_type(*exp.DataType.TEXT_TYPES):
-            own = str
-        case _:
-            return None
-    inside = _change(node.this)
+    if isinstance(node, exp.Paren):
+        return _change(node.this)
+    found = change_of(node)
+    if found is None:
+        return None
+    inner, own = found[0], found[1].apply
+    inside = _change(inner)
     if inside is None:
-        return node.this, own
-    inner, first = inside
-    return inner, lambda word: own(first(word))
-
-
-def _raised(word: str) -> str:
-    """In upper case letter by letter, as databases do it: ß stays one letter."""
-    return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in word)
-
-
-def _trimmed(word: str) -> str:
-    """Without the spaces, of any width, around it."""
-    spaces = "".join({letter for letter in word if unicodedata.category(letter) == "Zs"})
-    return word.strip(spaces) if spaces else word
-
-
-def _whole(node: exp.Expr, around: exp.Expr, least: int) -> int:
-    value = literal_number(node)
-    if value.denominator != 1 or not least <= value < 2**31:
-        raise QueryError(f"{shown(around)}: places and lengths are whole numbers from {least} on")
-    return int(value)
+        return inner, own
+    return inside[0], lambda word: own(inside[1](word))

@@ -38,6 +38,7 @@ from confide.query.tree import (
     Scan,
     UnknownKey,
 )
+from confide.query.typed_division import check_released_division
 from confide.query.weight import Weight, Weights
 
 BY_ROW: Final = ("residual", "elastic")
@@ -164,6 +165,7 @@ def bind_conjunction(text: str | exp.Select, policy: Policy, catalog: Catalog, d
         raise QueryError("the query reads public tables only; they need no privacy, read them directly")
     where = select.args.get("where")
     condition = predicate(where.this, scope) if where is not None else Always(True)
+    check_released_division(select, scope)
     keys = bind_keys(select, scope)
     _check_keys(keys)
     weights = Weights(scope)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Category, Identifier
-from confide.query import calendar, whole_numbers
+from confide.query import calendar, day_arithmetic, row_cast, text_condition, whole_numbers
 from confide.query import number as arithmetic
 from confide.query.comparison import (
     Operation,
@@ -22,7 +22,9 @@ from confide.query.comparison import (
 from confide.query.literal import bare, constant, day, is_literal, is_text
 from confide.query.parse import conjuncts, shown
 from confide.query.scope import Scope
+from confide.query.text_change import is_change
 from confide.query.tree import Always, Among, Constant, Field, Known, Number, Predicate
+from confide.query.typed_division import cuts
 
 COMPARISONS: dict[type[exp.Expr], Operation] = {
     exp.LT: "<", exp.LTE: "<=", exp.EQ: "=", exp.NEQ: "<>", exp.GTE: ">=", exp.GT: ">",
@@ -36,6 +38,20 @@ _MOMENTS = (
     exp.CurrentDatetime,
     exp.Localtimestamp,
     exp.Localtime,
+)
+
+
+_TRUTHS: tuple[type[exp.Expr], ...] = (
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.In,
+    exp.Is,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    exp.Boolean,
+    *COMPARISONS,
 )
 
 
@@ -63,10 +79,14 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             return scalar(node.this, scope)
         case exp.Column():
             return scope.field(node)
-        case exp.Literal() | exp.Cast() | exp.Date():
+        case exp.Literal():
             return constant(node)
+        case exp.Cast() | exp.Date():
+            return _cast(node, scope)
         case exp.Neg():
             return arithmetic.negate(number(node.this, scope))
+        case exp.Add() | exp.Sub() | exp.DateAdd() | exp.DateSub() if _interval(node) is not None:
+            return _moved(node, scope)
         case exp.Add():
             return arithmetic.add(number(node.this, scope), number(node.expression, scope))
         case exp.Sub():
@@ -74,7 +94,8 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
         case exp.Mul():
             return arithmetic.multiply(number(node.this, scope), number(node.expression, scope))
         case exp.Div():
-            return _quotient(number(node.this, scope), number(node.expression, scope))
+            dividend, divisor = number(node.this, scope), number(node.expression, scope)
+            return _quotient(node, dividend, divisor, scope)
         case exp.Abs():
             return arithmetic.absolute(number(node.this, scope))
         case exp.Least() | exp.Greatest():
@@ -99,13 +120,69 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             return whole_numbers.sign_of(number(node.this, scope), scope)
         case exp.IntDiv() | exp.Mod():
             return whole_numbers.divided(node, number(node.this, scope), number(node.expression, scope), scope)
+        case exp.Nullif():
+            return _null_where(node, scope)
+        case exp.DateDiff():
+            first, last = number(node.expression, scope), number(node.this, scope)
+            return day_arithmetic.between(node, first, last, scope)
+        case exp.LastDay():
+            return calendar.last_day_of("MONTH", number(node.this, scope), scope)
+        case exp.Length():
+            return text_condition.length_of(node, scope)
+        case exp.StrPosition():
+            return text_condition.position_of(node, scope)
     part = calendar.part_asked_for(node)
     if part is not None:
         return calendar.part_of(part, number(part.day, scope), scope)
     raise QueryError(_unknown(node))
 
 
-def _quotient(dividend: Number, divisor: Number) -> Number:
+def _cast(node: exp.Cast | exp.Date, scope: Scope) -> Field | Number:
+    inner = bare(node.this) if node.this is not None else None
+    if inner is None or is_text(inner):
+        known = row_cast.constant_in_cast(node) if isinstance(node, exp.Cast) else None
+        return constant(node if known is None else known)
+    if isinstance(node, exp.Date):
+        if node.expressions:
+            raise QueryError(f"{shown(node)}: a date is written DATE '2024-01-31'")
+        node = exp.Cast(this=node.this, to=exp.DataType.build("date"))
+    if is_literal(inner) and not isinstance(inner, exp.Boolean):
+        known = row_cast.constant_in_cast(node)
+        return constant(node if known is None else known)
+    if isinstance(inner, _TRUTHS) and row_cast.is_number_type(node.to):
+        one, zero = (arithmetic.constant(Fraction(value)) for value in (1, 0))
+        return arithmetic.choice(((predicate(inner, scope), one), (predicate(inner, scope, True), zero)), None)
+    return row_cast.cast_of(node, scalar(inner, scope), scope)
+
+
+def _interval(node: exp.Expr) -> exp.Expr | None:
+    """The interval that a date is moved by."""
+    moved = bare(node.expression)
+    if isinstance(moved, exp.Interval):
+        return moved
+    if isinstance(node, exp.Add) and isinstance(bare(node.this), exp.Interval):
+        return bare(node.this)
+    return exp.Interval(this=moved, unit=node.args.get("unit")) if isinstance(node, exp.DateAdd | exp.DateSub) else None
+
+
+def _moved(node: exp.Expr, scope: Scope) -> Number:
+    interval = _interval(node)
+    assert interval is not None
+    day = node.expression if isinstance(bare(node.this), exp.Interval) else node.this
+    sign: Literal[1, -1] = -1 if isinstance(node, exp.Sub | exp.DateSub) else 1
+    return day_arithmetic.moved(node, number(day, scope), interval, sign, scope)
+
+
+def _null_where(node: exp.Nullif, scope: Scope) -> Number:
+    """NULLIF(x, y): x, but NULL where it is y."""
+    first, second = number(node.this, scope), number(node.expression, scope)
+    if second.span.nullable:
+        raise QueryError(f"{shown(node)}: NULLIF takes a constant, or COALESCE of what may be NULL")
+    scope.room.repeat(first, 1)
+    return arithmetic.choice(((arithmetic.compare("<>", first, second), first),), None)
+
+
+def _quotient(node: exp.Div, dividend: Number, divisor: Number, scope: Scope) -> Number:
     if not isinstance(divisor, Constant):
         raise QueryError(
             "division by a column is not answered, because a row may hold zero there; "
@@ -113,7 +190,8 @@ def _quotient(dividend: Number, divisor: Number) -> Number:
         )
     if divisor.index == 0:
         raise QueryError("the query divides by zero")
-    return arithmetic.times(dividend, 1 / arithmetic.value_of(divisor))
+    quotient = arithmetic.times(dividend, 1 / arithmetic.value_of(divisor))
+    return whole_numbers.truncated(quotient, scope) if cuts(node, scope) else quotient
 
 
 def choices(node: exp.Case | exp.If, scope: Scope) -> tuple[Sequence[Predicate], list[exp.Expr], exp.Expr | None]:
@@ -163,6 +241,10 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
             return _among(node, scope, negated)
         case exp.Is():
             return _is(node, scope, negated != bool(node.args.get("negate")))
+        case exp.StartsWith() | exp.EndsWith() | exp.Contains():
+            return text_condition.affix(node, negated, scope)
+        case exp.Like() | exp.ILike() if is_change(node.this):
+            return text_condition.like_text(node, negated != bool(node.args.get("negate")), scope)
         case exp.Like() | exp.ILike():
             return like(node, scalar(node.this, scope), negated != bool(node.args.get("negate")), scope)
         case exp.Column():
@@ -178,6 +260,8 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
 
 def _comparisons(sides: Sequence[tuple[Operation, exp.Expr]], subject: exp.Expr, scope: Scope) -> list[Predicate]:
     """One subject compared with several others: it is bound once, and stands in the tree as often as it is compared."""
+    if is_change(subject):
+        return [text_condition.compared(operation, subject, [other], scope) for operation, other in sides]
     if is_literal(subject) or isinstance(bare(subject), exp.Null):
         return [_comparison(operation, subject, other, scope) for operation, other in sides]
     first = scalar(subject, scope)
@@ -193,6 +277,10 @@ def _comparison(operation: Operation, left: exp.Expr, right: exp.Expr, scope: Sc
         left, right, operation = right, left, FLIPPED[operation]
     if is_text(left):
         raise QueryError("two constants are compared; compare a column")
+    if is_change(left) or is_change(right):
+        if not is_change(left):
+            left, right, operation = right, left, FLIPPED[operation]
+        return text_condition.compared(operation, left, [right], scope)
     return _compared(operation, scalar(left, scope), right, scope)
 
 
@@ -218,10 +306,12 @@ def _among(node: exp.In, scope: Scope, negated: bool) -> Predicate:
         raise QueryError("IN takes a list of constants; join a public table for a longer one")
     if any(isinstance(bare(option), exp.Null) for option in node.expressions):
         raise QueryError("nothing equals NULL, so it does not belong into an IN list; write OR x IS NULL")
+    operation: Operation = "<>" if negated else "="
+    if node.expressions and is_change(node.this):
+        return text_condition.compared(operation, node.this, node.expressions, scope)
     subject = scalar(node.this, scope)
     if not node.expressions:
         return Always(negated)
-    operation: Operation = "<>" if negated else "="
     if isinstance(subject, Field):
         return compare_field(operation, subject, node.expressions, scope)
     options = [_option(option, subject, scope) for option in node.expressions]
@@ -241,6 +331,8 @@ def _option(node: exp.Expr, subject: Number, scope: Scope) -> Number:
 
 def _is(node: exp.Is, scope: Scope, negated: bool) -> Predicate:
     wanted = bare(node.expression)
+    if isinstance(wanted, exp.Null) and is_change(node.this):
+        return text_condition.known_text(node.this, not negated, scope)
     if isinstance(wanted, exp.Null):
         subject = scalar(node.this, scope)
         if isinstance(subject, Field) and isinstance(subject.column, Identifier):

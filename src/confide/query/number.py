@@ -6,6 +6,7 @@ the grain itself and costs nothing. No operation can overflow: a span past `WIDE
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 from operator import eq, ge, gt, le, lt, ne
@@ -42,6 +43,8 @@ LONGEST_CONSTANT = 1_000
 LONGEST_GRAIN = 400
 """Of a grain's: squares of the widest numbers on such grains, summed over all rows, are doubles still."""
 
+FIRST_DAY, LAST_DAY = ((end - date(1970, 1, 1)).days for end in (date.min, date.max))
+
 Operation = Literal["<", "<=", "=", "<>", ">=", ">"]
 _FLIPPED: dict[Operation, Operation] = {"<": ">", "<=": ">=", "=": "=", "<>": "<>", ">=": "<=", ">": "<"}
 _HOLDS = {"<": lt, "<=": le, "=": eq, "<>": ne, ">=": ge, ">": gt}
@@ -71,8 +74,10 @@ def value_of(node: Constant) -> Fraction:
 
 
 def add(left: Number, right: Number) -> Number:
-    if left.span.date or right.span.date:
+    if left.span.date and right.span.date:
         raise QueryError("dates are compared, counted and binned, not added; days between two dates are `a - b`")
+    if left.span.date or right.span.date:
+        return _moved(left, right) if left.span.date else _moved(right, left)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return constant(value_of(left) + value_of(right))
     left, right = same_grain(left, right)
@@ -87,8 +92,34 @@ def add(left: Number, right: Number) -> Number:
 def subtract(left: Number, right: Number) -> Number:
     """A difference; of two dates it is a number of days."""
     if left.span.date and right.span.date:
-        left, right = _as_days(left), _as_days(right)
+        left, right = as_days(left), as_days(right)
     return add(left, negate(right))
+
+
+def _moved(day: Number, days: Number) -> Number:
+    """A date so many days later."""
+    if days.span.grain.denominator != 1:
+        raise QueryError("a date is moved by whole days; write d + INTERVAL 3 DAY, or FLOOR of the number")
+    if isinstance(days, Constant):
+        return shifted_days(day, int(value_of(days)))
+    later = add(as_days(day), _on_grain(days, Fraction(1)))
+    return replace(later, span=_calendar(replace(later.span, date=True)))
+
+
+def shifted_days(day: Number, days: int) -> Number:
+    """A date so many days later, before the calendar's end."""
+    if isinstance(day, Constant):
+        index = day.index + days
+        return Constant(index, _calendar(Span(index, index, Fraction(1), nullable=False, date=True)))
+    later = _shifted(day, days)
+    _calendar(later.span)
+    return later
+
+
+def _calendar(span: Span) -> Span:
+    if not FIRST_DAY <= span.low <= span.high <= LAST_DAY:
+        raise QueryError("a date that is moved so far may lie outside of the years 1 to 9999; move it by less")
+    return span
 
 
 def negate(inner: Number) -> Number:
@@ -256,7 +287,8 @@ def _require_number(*numbers: Number) -> None:
         raise QueryError("arithmetic on dates is limited to their difference in days: `a - b`")
 
 
-def _as_days(number: Number) -> Number:
+def as_days(number: Number) -> Number:
+    """A date as the number of days since 1970-01-01."""
     span = replace(number.span, date=False)
     return Constant(number.index, span) if isinstance(number, Constant) else Scaled(number, 1, 0, span)
 
@@ -276,7 +308,9 @@ def _shifted(inner: Number, offset: int) -> Number:
     if offset == 0:
         return inner
     span = inner.span
-    return Scaled(inner, 1, offset, span_of(span.low + offset, span.high + offset, span.grain, span.nullable))
+    return Scaled(
+        inner, 1, offset, span_of(span.low + offset, span.high + offset, span.grain, span.nullable, span.date)
+    )
 
 
 def _hull(spans: list[Span], nullable: bool) -> Span:

@@ -11,6 +11,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from confide.errors import ParameterError, QueryError
 from confide.privacy.limits import LONGEST_QUERY, MOST_LEVELS
+from confide.query.dialect import in_common_words
 from confide.query.spelling import nearest
 from confide.query.words import TOO_DEEP, OutOfStepsError, check_words, steady_parser
 
@@ -22,6 +23,7 @@ DIALECT: Final = "duckdb"
 Select = exp.Select
 
 _LACKING: Final = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
+_TOKEN: Final = re.compile(r"<Token token_type: [^,]*, text: ([^,]*),[^>]*>")
 _SHOWN_LEVELS = 6
 _SHOWN_NODES = 60
 _TOO_LONG = f"an expression has more than about {MOST_LEVELS} parts in a row; write it in shorter sums or products"
@@ -55,7 +57,7 @@ def parse(text: str, dialect: str = DIALECT) -> exp.Select:
         raise QueryError(f"only SELECT is answered, not {kind}; write SELECT COUNT(*) FROM a_table")
     if _depth(statement) > MOST_LEVELS:
         raise QueryError(_TOO_LONG)
-    return statement
+    return in_common_words(statement, dialect)
 
 
 def shown(node: exp.Expr) -> str:
@@ -151,6 +153,8 @@ def _called(name: str) -> str:
 
 def _first_line(error: SqlglotError) -> str:
     text = str(error).splitlines()[0] if str(error) else "unknown error"
+    # A parser names classes of its own.
+    text = _TOKEN.sub(lambda own: "the end" if own[1] == "SENTINEL" else own[1], text)
     text = _LACKING.sub(lambda found: f"{_called(found[1])} lacks an argument", text)
     # The parser underlines with terminal colours; a message is plain text.
     return text.replace("\x1b[4m", "").replace("\x1b[0m", "")[:300]

@@ -44,8 +44,11 @@ from confide.query.tree import (
     Reading,
     SameField,
     Scaled,
+    TextHolds,
     TextIs,
+    TextLength,
     TextLike,
+    TextOrder,
 )
 
 LISTED_PER_PART = 32
@@ -93,7 +96,9 @@ def size(node: Field | Number | Predicate | Value) -> int:
             return 1 + size(subject)
         case Among(_, values) | TextIs(_, values):
             return 1 + len(values) // LISTED_PER_PART
-        case Field() | Reading() | Derived() | Constant() | Always() | TextLike() | SameField():
+        case Field() | Reading() | Derived() | Constant() | Always() | TextLike() | SameField() | TextLength():
+            return 1
+        case TextOrder() | TextHolds():
             return 1
         case Estimated() | Measured() | Mean() | Spread() | Association() | Occurs() | ReleasedNumber():
             return 1

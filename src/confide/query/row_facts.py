@@ -29,12 +29,16 @@ from confide.query.tree import (
     Known,
     Number,
     OneOf,
+    PartOfText,
     Predicate,
     Reading,
     SameField,
     Scaled,
+    TextHolds,
     TextIs,
+    TextLength,
     TextLike,
+    TextOrder,
 )
 
 Value = str | int | bool
@@ -118,7 +122,7 @@ class RowFacts:
         match node:
             case Constant(index):
                 return IndexRange(index, index, null=False)
-            case Reading(span=span) | Derived(span=span):
+            case Reading(span=span) | Derived(span=span) | TextLength(span=span):
                 return IndexRange(span.low, span.high, span.nullable)
             case Scaled(inner, factor, offset):
                 own = self.of_number(inner)
@@ -214,9 +218,9 @@ class RowFacts:
             case Among(column, values):
                 return self.where_field(column, self._set(values), null=False)
             case TextIs(column, values, negated):
-                return self.where_field(column, None, null=False) if values or negated else None
-            case TextLike(column):
-                return self.where_field(column, None, null=False)
+                return self.where_field(_field(column), None, null=False) if values or negated else None
+            case TextLike(column) | TextOrder(column) | TextHolds(column):
+                return self.where_field(_field(column), None, null=False)
             case SameField(left, right):
                 one = self.where_field(left, None, null=False)
                 return None if one is None else one.where_field(right, None, null=False)
@@ -308,10 +312,14 @@ class RowFacts:
             case Compare(operation, left, right):
                 one, two = self.of_number(left), self.of_number(right)
                 return not one.null and not two.null and _always(operation, one, two)
-            case TextIs() | TextLike() | SameField():
+            case TextIs() | TextLike() | TextOrder() | TextHolds() | SameField():
                 return False
             case _:
                 assert_never(node)
+
+
+def _field(subject: Field | PartOfText) -> Field:
+    return subject.field if isinstance(subject, PartOfText) else subject
 
 
 def _short(node: Number, depth: int = 2) -> bool:

@@ -39,6 +39,24 @@ class Field:
         return self.column.name
 
 
+TextStep = tuple[str | int, ...]
+"""("from", start) and ("from", start, length): a part, letters counted from 1; ("last", length); ("trim", letters,
+side): without these letters at BOTH ends, LEADING or TRAILING.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfText:
+    """A part of a column of undeclared domain, cut step by step; NULL where the column is."""
+
+    field: Field
+    steps: tuple[TextStep, ...]
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """What is publicly known of a number: an index in [low, high] times `grain`, or NULL if `nullable`.
@@ -116,6 +134,14 @@ class Floored:
 
 
 @dataclass(frozen=True, slots=True)
+class TextLength:
+    """How many letters a text of undeclared domain has, the highest of the span if it has more."""
+
+    subject: "Field | PartOfText"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """CASE WHEN ... THEN ... ELSE ... END; `otherwise` None is NULL."""
 
@@ -132,7 +158,7 @@ class FirstKnown:
     span: Span
 
 
-Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Floored | Choice | FirstKnown
+Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Floored | TextLength | Choice | FirstKnown
 
 
 def fields_of(node: object) -> Iterator[Field | Derived]:
@@ -185,19 +211,37 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class TextIs:
-    """A column of undeclared domain is, or is not, one of these texts."""
+    """A text of undeclared domain is, or is not, one of these texts."""
 
-    field: Field
+    field: Field | PartOfText
     values: tuple[str, ...]
     negated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TextLike:
-    field: Field
+    field: Field | PartOfText
     pattern: str
     negated: bool
     ignore_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextOrder:
+    """A text of undeclared domain comes before or after another, by code points."""
+
+    field: Field | PartOfText
+    operation: Literal["<", "<=", "=", "<>", ">=", ">"]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextHolds:
+    """A text of undeclared domain has, or has not, another one in it."""
+
+    field: Field | PartOfText
+    value: str
+    negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +271,9 @@ class Either:
     parts: tuple["Predicate", ...]
 
 
-Predicate = Always | Compare | OneOf | Among | TextIs | TextLike | SameField | Known | Both | Either
+Predicate = (
+    Always | Compare | OneOf | Among | TextIs | TextLike | TextOrder | TextHolds | SameField | Known | Both | Either
+)
 
 
 # --- relations ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from confide.query.tree import (
     Number,
     Reading,
     Scaled,
+    TextLength,
 )
 
 Ends = tuple[Fraction, Fraction]
@@ -38,7 +39,7 @@ def _is_said(number: Number) -> bool:
             return any(_is_said(value) for _, value in branches) or (otherwise is not None and _is_said(otherwise))
         case FirstKnown(options):
             return any(map(_is_said, options))
-        case Derived() | Constant():
+        case Derived() | Constant() | TextLength():
             return False
         case _:
             assert_never(number)
@@ -58,7 +59,7 @@ def _unclamped(number: Number) -> Ends:
             assert field.column.typical is not None
             low, high = field.column.typical
             return low / field.column.grain, high / field.column.grain
-        case Reading() | Derived() | Constant():
+        case Reading() | Derived() | Constant() | TextLength():
             return Fraction(number.span.low), Fraction(number.span.high)
         case Scaled(inner, factor, offset):
             return _sorted(*(end * factor + offset for end in _ends(inner)))

@@ -33,7 +33,17 @@ def rounded(node: exp.Round | exp.Trunc, inner: Number, scope: Scope) -> Number:
     if digits.denominator != 1 or abs(digits) > _MOST_DIGITS:
         raise QueryError(f"{shown(node)}: the digits are a whole number from -{_MOST_DIGITS} to {_MOST_DIGITS}")
     step = Fraction(10) ** -int(digits)
-    away = arithmetic.constant(step / 2 if isinstance(node, exp.Round) else Fraction(0))
+    return _towards_zero(inner, step, step / 2 if isinstance(node, exp.Round) else Fraction(0), scope)
+
+
+def truncated(inner: Number, scope: Scope) -> Number:
+    """The next whole number towards zero."""
+    return _towards_zero(inner, Fraction(1), Fraction(0), scope)
+
+
+def _towards_zero(inner: Number, step: Fraction, before: Fraction, scope: Scope) -> Number:
+    """The next multiple of a step towards zero, of what is so much further away from it."""
+    away = arithmetic.constant(before)
 
     def upward(positive: Number) -> Number:
         return arithmetic.times(arithmetic.floored(arithmetic.add(positive, away), step), step)

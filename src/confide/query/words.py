@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlglot import Token, TokenType
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import Parser
 
@@ -81,6 +81,7 @@ def _steady(parser: type[Parser]) -> type[Parser]:
         """Goes over the words at most about twice, in all its attempts together."""
 
         __slots__ = ("steps",)
+        FUNCTIONS = {**parser.FUNCTIONS, "DECODE": lambda parts: exp.DecodeCase(expressions=parts)}  # noqa: RUF012
 
         def _advance(self, times: int = 1) -> None:
             self.steps.left -= 1

@@ -10,7 +10,7 @@ from typing import assert_never
 from confide.engine.sql.agreement import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
 from confide.engine.sql.canonical_text import text_of
 from confide.engine.sql.index_sql import date_index, number_index
-from confide.engine.sql.syntax import NARROW, among, case, cast, integer, name, text
+from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, integer, name, text
 from confide.engine.storage import Storage, Storages
 from confide.policy import Category, Date, Identifier, Text, Unbounded
 from confide.policy import Number as NumberColumn
@@ -33,6 +33,7 @@ from confide.query.tree import (
     Known,
     Number,
     OneOf,
+    PartOfText,
     PerUnit,
     Predicate,
     Reading,
@@ -41,8 +42,11 @@ from confide.query.tree import (
     Scaled,
     Scan,
     Span,
+    TextHolds,
     TextIs,
+    TextLength,
     TextLike,
+    TextOrder,
 )
 
 
@@ -68,6 +72,27 @@ class RowWriter:
         if isinstance(column, Unbounded) and self.storage(field).kind == "float":
             return case([(f"NOT ISNAN({self.column(field)})", self.column(field))])
         return self.column(field)
+
+    def text(self, subject: Field | PartOfText) -> str:
+        """A text, or a part of one. Letters are code points, and places begin at 1, on every engine."""
+        if isinstance(subject, Field):
+            return self.column(subject)
+        value = self.column(subject.field)
+        for step in subject.steps:
+            match step:
+                case ("from", start):
+                    value = f"SUBSTRING({value}, {start})"
+                case ("from", start, length):
+                    value = f"SUBSTRING({value}, {start}, {length})"
+                case ("last", length):
+                    # Elsewhere a place before the first letter counts as letters.
+                    longer = f"LENGTH({value}) > {length}"
+                    value = case([(longer, f"SUBSTRING({value}, LENGTH({value}) - {int(length) - 1})")], value)
+                case ("trim", letters, side):
+                    value = f"TRIM({side} {text(str(letters))} FROM {value})" if letters else value
+                case _:
+                    raise TypeError(step)
+        return value
 
     def subject(self, subject: Field | Number) -> str:
         return self.seen(subject) if isinstance(subject, Field) else self.number(subject)
@@ -159,8 +184,12 @@ class RowWriter:
                 # Never negative, so truncating division is flooring on every engine. Its cast says that 64 bits do.
                 narrow = inner.span.largest + abs(span.low * divisor) + divisor < NARROW
                 value = self.number(inner) if narrow else cast(self.number(inner), "HUGEINT")
+                if inner.span.low >= 0:
+                    return f"({cast(value, 'BIGINT') if narrow else value} // {integer(divisor)})"
                 shifted = f"({value} - {integer(span.low * divisor)})"
                 return f"({cast(shifted, 'BIGINT') if narrow else shifted} // {integer(divisor)} + {integer(span.low)})"
+            case TextLength(subject, span):
+                return clamped(cast(f"LENGTH({self.text(subject)})", "BIGINT"), span.low, span.high)
             case Choice(branches, otherwise):
                 cases = [(self.predicate(condition), self.number(value)) for condition, value in branches]
                 return case(cases, None if otherwise is None else self.number(otherwise))
@@ -197,10 +226,14 @@ class RowWriter:
             case Among(field, values):
                 return among(self.column(field), values)
             case TextIs(field, values, negated):
-                return f"{'NOT ' if negated else ''}({among(self.column(field), values)})"
+                return f"{'NOT ' if negated else ''}({among(self.text(field), values)})"
             case TextLike(field, pattern, negated, ignore_case):
                 word = "ILIKE" if ignore_case else "LIKE"
-                return f"{self.column(field)} {'NOT ' if negated else ''}{word} {text(pattern)}"
+                return f"{self.text(field)} {'NOT ' if negated else ''}{word} {text(pattern)}"
+            case TextOrder(field, operation, value):
+                return f"{self.text(field)} {operation} {text(value)}"
+            case TextHolds(field, value, negated):
+                return f"STRPOS({self.text(field)}, {text(value)}) {'=' if negated else '>'} 0"
             case SameField(left, right, negated):
                 return f"NOT ({self.equal(left, right)})" if negated else self.equal(left, right)
             case Known(subject, negated):

@@ -4,8 +4,10 @@ Only our own statements come through here, so every kind of node is known: one t
 and is refused, never passed on in the hope that it means the same. Each rule names the difference that it bridges.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, Literal
 
 import sqlglot
@@ -24,6 +26,7 @@ _SAME: Final = (
     exp.Null, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Replace, exp.RowNumber, exp.DenseRank, exp.Select,
     exp.Star, exp.Sub, exp.Subquery, exp.Sum, exp.TableAlias, exp.Tuple, exp.Union, exp.Where, exp.Window, exp.With,
     exp.GroupingSets, exp.Grouping, exp.Limit, exp.BitwiseAnd, exp.Length, exp.Substring, exp.Trim, exp.Values,
+    exp.StrPosition,
 )  # fmt: skip
 _TYPES: Final = {
     exp.DType.BIGINT, exp.DType.INT128, exp.DType.DOUBLE, exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE,
@@ -41,6 +44,32 @@ _MOST_BYTES: Final = 1 << 26
 EPOCH: Final = "1970-01-01"
 
 
+class _DeepCalls:
+    """While statements are translated, calls may go as deep as statements of ours do: a parser needs some twenty for
+    each parenthesis. The limit is that of the process, so the last who needs it puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = Lock(), 0, 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._before, _DEEPEST))
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                sys.setrecursionlimit(self._before)
+
+
+_DEEPEST: Final = 20_000
+_DEEP: Final = _DeepCalls()
+
+
 class UnknownNodeError(ValueError):
     """A statement of ours holds what no rule translates."""
 
@@ -53,6 +82,10 @@ class Translator:
     relations: Mapping[str, str]
 
     def __call__(self, statement: str) -> str:
+        with _DEEP:
+            return self._translated(statement)
+
+    def _translated(self, statement: str) -> str:
         tree = sqlglot.parse_one(statement, read="duckdb")
         rules = _POSTGRES if self.dialect == "postgres" else _SPARK
         if rules is _SPARK and any(kind.this == exp.DType.INT128 for kind in tree.find_all(exp.DataType)):

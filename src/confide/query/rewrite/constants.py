@@ -2,7 +2,6 @@
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Final
 
@@ -39,11 +38,12 @@ def _computed(node: exp.Expr) -> date | None:
     if day is None or not isinstance(moved, exp.Interval):
         return None
     sign = -1 if isinstance(node, exp.Sub | exp.DateSub) else 1
-    step = _step(moved)
-    if step is None:
+    found = interval_of(moved)
+    if found is None:
         return None
     try:
-        return step(day, sign)
+        days, months = found
+        return months_later(day, sign * months) + timedelta(days=sign * days)
     except (OverflowError, ValueError):
         raise QueryError(f"{shown(node)} is no day between the years 1 and 9999") from None
 
@@ -63,26 +63,22 @@ def _day(node: exp.Expr) -> date | None:
         return None
 
 
-def _step(interval: exp.Interval) -> Callable[[date, int], date] | None:
-    """What an interval does to a day: whole days and weeks, or months that end where the month does."""
-    unit, count = interval.args.get("unit"), interval.this
-    if isinstance(count, exp.Neg) and isinstance(count.this, exp.Literal):
-        number = f"-{count.this.name}"
-    elif isinstance(count, exp.Literal):
-        number = count.name
-    else:
+def interval_of(interval: exp.Expr) -> tuple[int, int] | None:
+    """The days and the months of an interval of whole days, weeks, months, quarters or years; None of any other."""
+    if not isinstance(interval, exp.Interval) or interval.this is None:
         return None
-    if unit is None or _WHOLE.fullmatch(number) is None:
+    unit, count = interval.args.get("unit"), interval.this.unnest()
+    sign = -1 if isinstance(count, exp.Neg) else 1
+    literal = count.this.unnest() if isinstance(count, exp.Neg) else count
+    if unit is None or not isinstance(literal, exp.Literal) or _WHOLE.fullmatch(literal.name) is None:
         return None
-    name, many = unit.name.upper().removesuffix("S"), int(number)
+    name, many = unit.name.upper().removesuffix("S"), sign * int(literal.name)
     if name in _DAYS:
-        return lambda day, sign: day + timedelta(days=sign * many * _DAYS[name])
-    if name in _MONTHS:
-        return lambda day, sign: _months_later(day, sign * many * _MONTHS[name])
-    return None
+        return many * _DAYS[name], 0
+    return (0, many * _MONTHS[name]) if name in _MONTHS else None
 
 
-def _months_later(day: date, months: int) -> date:
+def months_later(day: date, months: int) -> date:
     """The same day of another month, or its last day if it has no such day, as databases count."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not 1 <= year <= 9999:

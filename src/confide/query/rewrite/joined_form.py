@@ -28,7 +28,9 @@ _ROW_FUNCTIONS = (
     exp.And, exp.Or, exp.Abs, exp.Least, exp.Greatest, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Floor, exp.Ceil,
     exp.Round, exp.Trunc, exp.Sign, exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Extract, exp.TimestampTrunc,
     exp.DateTrunc, exp.TsOrDsToDate, exp.Date, exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring,
-    exp.Cast, exp.TryCast,
+    exp.Cast, exp.TryCast, exp.DayOfMonth, exp.Week, exp.WeekOfYear, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
+    exp.LastDay, exp.DateDiff, exp.DateAdd, exp.DateSub, exp.Length, exp.StrPosition, exp.StartsWith, exp.EndsWith,
+    exp.Contains, exp.Replace, exp.Concat, exp.TimeToStr, exp.Dayname, exp.Monthname,
 )  # fmt: skip
 
 
@@ -327,7 +329,7 @@ def _only_filters(select: exp.Select) -> bool:
 def _of_one_row(node: exp.Expr) -> bool:
     """Whether a node is one that makes one value of one row; of functions that nobody knows nothing is assumed."""
     if isinstance(node, exp.Anonymous):
-        return node.name.upper() in ("BIN", "DATE_PART", "DATEPART")
+        return node.name.upper() in ("BIN", "DATE_PART", "DATEPART", "WEEKDAY", "ISODOW", "ISOYEAR")
     if isinstance(node, exp.Query | exp.Window | exp.AggFunc | exp.UDTF):
         return False
     return not isinstance(node, exp.Func) or isinstance(node, _ROW_FUNCTIONS)

@@ -1,0 +1,133 @@
+"""What other dialects call by other names, in one way of saying it; and what means something else in them.
+
+A text is parsed in the dialect it names. Here the few things are mended that the parser leaves as that dialect says
+them: a DECODE is a CASE, a day of the week is counted from where that dialect begins. What cannot be told is refused.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from confide.errors import QueryError
+
+_WRAPPED: Final = (exp.TsOrDsToDate, exp.TimeStrToTime, exp.TsOrDsToTimestamp)
+"""What a parser puts around a day that may be a text."""
+_FROM_ZERO: Final = ("duckdb", "postgres", "redshift", "materialize", "risingwave", "sqlite", "snowflake")
+_FROM_ONE: Final = ("mysql", "spark", "spark2", "databricks", "hive", "bigquery", "doris", "starrocks", "singlestore")
+_ISO_WEEKS: Final = (
+    "duckdb", "postgres", "redshift", "materialize", "risingwave", "spark", "spark2", "databricks", "hive", "presto",
+    "trino", "athena", "snowflake",
+)  # fmt: skip
+"""Dialects in which WEEK is that of ISO 8601."""
+_BOUNDARIES: Final = ("tsql", "fabric", "redshift")
+"""Dialects in which DATEDIFF counts how often a month begins, though their parser does not say so."""
+
+
+def in_common_words(select: exp.Select, dialect: str) -> exp.Select:
+    """The query with what this dialect says in its own way as everybody says it."""
+    pending = [node for node in select.walk() if type(node) in _RULES]
+    for node in reversed(pending):  # from the inside out
+        found = _RULES[type(node)](node, dialect)
+        if found is not node:
+            node.replace(found)
+    return select
+
+
+def _unwrapped(node: exp.Expr, dialect: str) -> exp.Expr:
+    inner = node.this
+    if isinstance(inner, exp.Literal) and inner.is_string:
+        return exp.Cast(this=inner, to=exp.DataType.build("date"))
+    return inner  # type: ignore[no-any-return]
+
+
+def _decoded(node: exp.Expr, dialect: str) -> exp.Expr:
+    """DECODE(x, a, b, c, d, e): NULL is a value that is like NULL there."""
+    subject, *rest = node.expressions
+    pairs = [(rest[place], rest[place + 1]) for place in range(0, len(rest) - 1, 2)]
+    if not pairs:
+        raise QueryError("DECODE lacks a part; write DECODE(x, 1, 'one', 'other'), or CASE x WHEN 1 THEN 'one' END")
+    branches = []
+    for value, result in pairs:
+        kind = exp.Is if isinstance(value, exp.Null) else exp.EQ
+        branches.append(exp.If(this=kind(this=subject.copy(), expression=value), true=result))
+    last = rest[-1] if len(rest) % 2 else None
+    return exp.Case(ifs=branches, **({} if last is None else {"default": last}))
+
+
+def _second_if_null(node: exp.Expr, dialect: str) -> exp.Expr:
+    """NVL2(x, where it is known, where it is not)."""
+    known = exp.Is(this=node.this, expression=exp.Null())
+    other = node.args.get("false")
+    branches = [exp.If(this=exp.Not(this=known), true=node.args["true"])]
+    return exp.Case(ifs=branches, **({} if other is None else {"default": other}))
+
+
+def _converted(node: exp.Expr, dialect: str) -> exp.Expr:
+    if node.args.get("style") is not None:
+        raise QueryError("CONVERT with a style is not answered; write CAST(x AS type)")
+    return exp.Cast(this=node.expression, to=node.this)
+
+
+def _difference(node: exp.Expr, dialect: str) -> exp.Expr:
+    unit = node.args.get("unit")
+    weeks = unit is not None and unit.name.upper().startswith("WEEK")
+    if dialect not in _BOUNDARIES and isinstance(node, exp.DateDiff) and not weeks:
+        return node
+    told = exp.DateDiff(**{name: node.args.get(name) for name in ("this", "expression", "unit")})
+    # Weeks begin on Sunday in some dialects, and with the first of the two days in others.
+    told.set("date_part_boundary", not weeks or dialect == "duckdb")
+    return told
+
+
+def _day_of_week(node: exp.Expr, dialect: str) -> exp.Expr:
+    if isinstance(node, exp.Extract) and node.this.name.upper() not in ("DAYOFWEEK", "DOW", "WEEKDAY"):
+        return _week(node, dialect) if node.this.name.upper() == "WEEK" else node
+    day = node.expression if isinstance(node, exp.Extract) else node.this
+    from_sunday = exp.Anonymous(this="WEEKDAY", expressions=[day])
+    if dialect in _FROM_ZERO:
+        return from_sunday
+    if dialect in _FROM_ONE:
+        return exp.Paren(this=exp.Add(this=from_sunday, expression=exp.Literal.number(1)))
+    if dialect in ("presto", "trino", "athena"):
+        return exp.Anonymous(this="ISODOW", expressions=[day])
+    raise QueryError(
+        f"which day is the first of a week is not fixed in the dialect {dialect}; ask in DuckDB's, where ISODOW(d) is "
+        "1 on Monday and DAYOFWEEK(d) 0 on Sunday"
+    )
+
+
+def _week(node: exp.Expr, dialect: str) -> exp.Expr:
+    if dialect not in _ISO_WEEKS:
+        raise QueryError(
+            f"weeks are counted in another way in the dialect {dialect}; ask in DuckDB's, where WEEK(d) is that of ISO "
+            "8601, or write BIN(d, 7)"
+        )
+    return node
+
+
+def _truncated(node: exp.Expr, dialect: str) -> exp.Expr:
+    unit = node.args.get("unit")
+    if unit is not None and unit.name.upper() == "WEEK" and dialect in ("bigquery", "tsql", "fabric"):
+        return _week(node, dialect)
+    return node
+
+
+def _moved(node: exp.Expr, dialect: str) -> exp.Expr:
+    return exp.DateAdd(**{name: node.args.get(name) for name in ("this", "expression", "unit")})
+
+
+_RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr]]] = {
+    **dict.fromkeys(_WRAPPED, _unwrapped),
+    exp.DecodeCase: _decoded,
+    exp.Nvl2: _second_if_null,
+    exp.Convert: _converted,
+    exp.DateDiff: _difference,
+    exp.TsOrDsDiff: _difference,
+    exp.TsOrDsAdd: _moved,
+    exp.DayOfWeek: _day_of_week,
+    exp.Extract: _day_of_week,
+    exp.Week: _week,
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+}
