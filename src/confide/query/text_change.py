@@ -28,7 +28,7 @@ _MOST_STEPS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextChange:
     """What a function does to a text. `step` is how an engine does it to any text, None if it is not asked to;
     `folds` says that it makes all letters small or large.
     """
@@ -121,54 +121,54 @@ def written(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def change_of(node: exp.Expr) -> tuple[exp.Expr, Change] | None:
+def change_of(node: exp.Expr) -> tuple[exp.Expr, TextChange] | None:
     """The expression whose text a function changes, and how; None if it is no such function."""
     match node:
         case exp.Lower():
-            return node.this, Change(lowered, folds="lower")
+            return node.this, TextChange(lowered, folds="lower")
         case exp.Upper():
-            return node.this, Change(raised, folds="upper")
+            return node.this, TextChange(raised, folds="upper")
         case exp.Trim():
             return node.this, _trim(node)
         case exp.Left() | exp.Right():
             many = _whole(node.expression, node, least=0)
             if isinstance(node, exp.Left):
-                return node.this, Change(lambda word: word[:many], ("from", 1, many))
-            return node.this, Change(lambda word: word[len(word) - min(many, len(word)) :], ("last", many))
+                return node.this, TextChange(lambda word: word[:many], ("from", 1, many))
+            return node.this, TextChange(lambda word: word[len(word) - min(many, len(word)) :], ("last", many))
         case exp.Substring():
             if node.args.get("start") is None:
                 raise QueryError(f"{shown(node)} lacks a part; write SUBSTRING(text, start, length)")
             start = _whole(node.args["start"], node, least=1)
             length = node.args.get("length")
             if length is None:
-                return node.this, Change(lambda word: word[start - 1 :], ("from", start))
+                return node.this, TextChange(lambda word: word[start - 1 :], ("from", start))
             end = start - 1 + _whole(length, node, least=0)
-            return node.this, Change(lambda word: word[start - 1 : end], ("from", start, end - start + 1))
+            return node.this, TextChange(lambda word: word[start - 1 : end], ("from", start, end - start + 1))
         case exp.Replace():
             old, new = _constant(node.expression, node), _constant(node.args.get("replacement"), node)
-            return node.this, Change(lambda word: word.replace(old, new) if old else word)
+            return node.this, TextChange(lambda word: word.replace(old, new) if old else word)
         case exp.DPipe() if is_text(node.expression):
             after = text(node.expression)
-            return node.this, Change(lambda word: word + after)
+            return node.this, TextChange(lambda word: word + after)
         case exp.DPipe() if is_text(node.this):
             before = text(node.this)
-            return node.expression, Change(lambda word: before + word)
+            return node.expression, TextChange(lambda word: before + word)
         case exp.Cast() if is_text_type(node.to):
-            return node.this, Change(str)
+            return node.this, TextChange(str)
     return None
 
 
-def _trim(node: exp.Trim) -> Change:
+def _trim(node: exp.Trim) -> TextChange:
     chars = SPACES if node.args.get("expression") is None else _constant(node.args["expression"], node)
     side = str(node.args.get("position") or "BOTH").upper()
     if not chars:
-        return Change(str, ("trim", "", "BOTH"))
+        return TextChange(str, ("trim", "", "BOTH"))
     strip: dict[str, Callable[[str], str]] = {
         "BOTH": lambda word: word.strip(chars),
         "LEADING": lambda word: word.lstrip(chars),
         "TRAILING": lambda word: word.rstrip(chars),
     }
-    return Change(strip[side], ("trim", chars, side))
+    return TextChange(strip[side], ("trim", chars, side))
 
 
 def raised(word: str) -> str:
