@@ -22,7 +22,7 @@ what is allowed and what to do. An `EngineError` comes after a charge and always
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 CUSTODIAN: Final = "confide.custodian"
 """The name of the logger that is told why something failed after a charge. Its lines may hold values of the data."""
@@ -34,6 +34,14 @@ _LOG.propagate = False  # who sets up logging for a program does not ask for the
 
 class ConfideError(Exception):
     """The root: catch it to catch every error of Confide."""
+
+    label: ClassVar = "refused"
+    """The word before its message, at a terminal and in a notebook."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the words, and none of the frames that led to them, which are Confide's own."""
+        said = f"{self.label}: {self}"
+        return ["".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line) for line in said.splitlines()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,8 @@ class PolicyError(ConfideError):
 
 class ParameterError(ConfideError):
     """An argument of a call is wrong."""
+
+    label = "wrong usage"
 
 
 class EpsilonTooSmall(ParameterError):  # noqa: N818
@@ -112,6 +122,8 @@ class LedgerFull(LedgerError):  # noqa: N818
 
 class EngineError(ConfideError):
     """What was charged could not be answered. The text is constant, because the reason may depend on the data."""
+
+    label = "failed"
 
     def __init__(self) -> None:
         super().__init__(

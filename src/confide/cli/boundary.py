@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from confide import errors
 from confide.cli import STOPPED, interrupted, stopping
 from confide.cli.console import say, show_json
-from confide.errors import ConfideError, EngineError, ParameterError, PolicyError
+from confide.errors import ConfideError, ParameterError, PolicyError
 
 REFUSED, WRONG_USAGE, OWN_FAULT, PIPE_CLOSED = 1, 2, 70, 141
 
@@ -69,12 +69,8 @@ class Boundary(TyperGroup):
 def _outcome(error: Exception) -> tuple[int, str, dict[str, Any]]:
     """The exit code, the label and the facts of an error."""
     match error:
-        case ParameterError():
-            return WRONG_USAGE, "wrong usage", report(error)
-        case EngineError():
-            return REFUSED, "failed", report(error)
         case ConfideError():
-            return REFUSED, "refused", report(error)
+            return WRONG_USAGE if isinstance(error, ParameterError) else REFUSED, error.label, report(error)
         case typer.TyperException():
             return error.exit_code, "", {"kind": "usage", "message": error.format_message()}
         case OSError():

@@ -125,6 +125,14 @@ class Policy:
         """The canonical text: equal policies have equal texts, and the text loads to an equal policy."""
         return canonical_text(self)
 
+    def __repr__(self) -> str:
+        return f"<Policy {self.path or 'without a file'}: {', '.join(self.tables)}; protects one {self.unit}>"
+
+    def _repr_html_(self) -> str:
+        from confide.policy.policy_html import policy_html  # noqa: PLC0415  loaded when shown
+
+        return policy_html(self)
+
     @property
     def fingerprint(self) -> str:
         """Names the whole policy: SHA-256 of its canonical text."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from confide.host.notebook import framed, lines, meter
 from confide.ledger.record.terms import Standing
 from confide.privacy.amount import show
 from confide.privacy.budget import Budget
@@ -69,6 +70,13 @@ class BudgetState:
         if self.cap is not None:
             text += f"; that is of {self.capped}, who may spend {self.cap:.6g}"
         return text
+
+    def _repr_html_(self) -> str:
+        return framed(*self.parts())
+
+    def parts(self) -> list[str]:
+        """A bar and its words, for a frame in a notebook."""
+        return [meter(self.spent, self.total if self.cap is None else self.cap), lines([str(self)])]
 
     @property
     def capped(self) -> str:

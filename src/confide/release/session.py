@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from confide.engine import Engine
@@ -30,6 +29,7 @@ from confide.release.arguments import (
 from confide.release.cost import BudgetState, budget_state
 from confide.release.guard import callers, listening
 from confide.release.holdings import Holdings
+from confide.release.holdings_html import session_html
 from confide.release.join.plan import plan_join
 from confide.release.join.request import JoinRequest, join_request
 from confide.release.questions import BoundedText, Limits, Questions
@@ -60,11 +60,9 @@ class Session:
         randomness: Randomness | None = None,
         ledger_path: Path | None = None,
     ) -> None:
-        self.policy = policy
-        self.analyst = analyst
-        self.ledger_path = ledger_path
+        self.policy, self.analyst, self.ledger_path = policy, analyst, ledger_path
         self._questions = Questions()
-        source = randomness if randomness is not None else KernelRandomness()
+        source = randomness or KernelRandomness()
         if not source.kernel and ledger.durable:
             raise LedgerError("test noise protects nobody, so it never charges a durable ledger; use confide.testing")
         self._holdings = Holdings(policy, engine, ledger, source, analyst)
@@ -378,11 +376,15 @@ class Session:
         with listening(progress):
             return trust(holdings, request, epsilon, account)
 
-    def _reader(
-        self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None
-    ) -> Callable[[Any], BoundedText]:
+    def _reader(self, dialect: str, bounds: Mapping[str, Sequence[object]] | None = None) -> Callable[..., BoundedText]:
         limits, spoken = exact_bounds(bounds), plain_text(dialect)
         return lambda text: self._questions.bounded(self._holdings, plain_text(text), limits, spoken)
+
+    def __repr__(self) -> str:
+        return f"<Session of {', '.join(self.policy.tables)}; protects one {self.policy.unit}>"
+
+    def _repr_html_(self) -> str:
+        return session_html(self._holdings)
 
     def close(self) -> None:
         try:
@@ -393,7 +395,5 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()

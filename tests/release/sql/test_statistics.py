@@ -17,7 +17,7 @@ from confide.policy import load
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PureDP
 from confide.query import bind
-from confide.release import open_for_tests
+from confide.release import Answer, open_for_tests
 from confide.release.session import Session
 from tests.release.samples import APPROXIMATE, PURE, frames, policy, row_policy, rows_frame
 
@@ -131,8 +131,15 @@ def test_empty_and_unknown_groups_have_the_domain_and_say_so() -> None:
     rows = answer.to_dicts()
     assert (rows[0]["m_low"], rows[0]["m_high"]) != (-10, 30)
     for row in rows[1:]:
-        assert (row["m_low"], row["m_high"]) == (-10, 30)
-    assert "2 of 3 intervals are the whole range" in str(answer)
+        assert (row["m"], row["m_low"], row["m_high"]) == (None, -10, 30)
+    assert "no information in 2 of 3 rows: the interval is the whole range" in str(answer)
+    assert str(answer).count("no information") == 3
+    column = answer["m"]
+    assert list(column)[1:] == [None, None]
+    assert np.isnan(np.asarray(column))[1:].all()
+    assert answer.to_arrow()["m"].null_count == 2
+    assert json.loads(answer.to_json())["rows"][1]["m"] is None
+    assert Answer.from_bytes(answer.to_bytes()) == answer
 
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])

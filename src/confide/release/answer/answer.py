@@ -1,12 +1,12 @@
 """What an analyst holds afterwards: a small table with an interval on every cell, to store, show and take elsewhere."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Final, Literal
+from math import inf, isfinite, nan
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from confide.release.answer import chart, rendering
 from confide.release.answer.chosen import level
@@ -32,10 +32,24 @@ class KeyColumn:
     type: KeyType
     values: tuple[Any, ...]
 
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __getitem__(self, row: int) -> Any:
+        return self.values[row]
+
 
 @dataclass(frozen=True, slots=True)
 class ValueColumn:
-    """A column of estimates with the ends of their intervals."""
+    """A column of estimates with the ends of their intervals.
+
+    Iterated, or as an array, it gives the estimates; None, or NaN, in the rows that are `unknown`: there the interval
+    is the whole range that the policy allows, and an estimate would be made up. `values` has a number there all the
+    same, the one that ORDER BY and HAVING looked at.
+    """
 
     name: str
     type: Literal["integer", "number"]
@@ -45,22 +59,49 @@ class ValueColumn:
     mechanism: str
     assumes: str
     note: str = ""
+    unknown: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[float | None]:
+        return iter(self._known)
+
+    def __getitem__(self, row: int) -> float | None:
+        return self._known[row]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        import numpy as np  # noqa: PLC0415  loaded when used
+
+        filled = [nan if value is None else value for value in self]
+        return np.array(filled, dtype=dtype)
+
+    @property
+    def _known(self) -> Sequence[float | None]:
+        if not self.unknown:
+            return self.values
+        unknown = frozenset(self.unknown)
+        return tuple(None if row in unknown else value for row, value in enumerate(self.values))
 
 
 _KEPT: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
     KeyColumn: ("KeyColumn", ("name", "type", "values")),
-    ValueColumn: ("ValueColumn", ("name", "type", "values", "low", "high", "mechanism", "assumes", "note")),
+    ValueColumn: ("ValueColumn", ("name", "type", "values", "low", "high", "mechanism", "assumes", "note", "unknown")),
 }
 """How columns are called in a ledger, whatever their classes are called here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """Keys, estimates and intervals of one question, and what it cost.
 
     Each interval holds the exact answer with the stated confidence, cell by cell; where rows were `chosen` by value,
     such a share of the intervals shown in a column does on average. What the policy's clamping changes is not in it: an
     interval is for the answer on the data as the policy reads them.
+
+    `answer["n"]` is a column, with its ends at `answer["n"].low` and `.high`; `answer[0]` is a row, and a loop gives
+    one row after the other, as `to_dicts` does. Where an interval is the whole range that the policy allows there is no
+    information: the estimate is None in rows and columns, null in frames and JSON, and the ends are those of the range.
     """
 
     columns: tuple[KeyColumn | ValueColumn, ...]
@@ -113,6 +154,28 @@ class Answer:
     def __len__(self) -> int:
         return len(self.columns[0].values)
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_dicts())
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a column of this name."""
+        return any(column.name == name for column in self.columns)
+
+    @overload
+    def __getitem__(self, which: str) -> KeyColumn | ValueColumn: ...
+    @overload
+    def __getitem__(self, which: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, which: str | int | slice) -> Any:
+        """A column by its name; a row, or several, by number."""
+        if not isinstance(which, str):
+            return self.to_dicts()[which]
+        found = next((column for column in self.columns if column.name == which), None)
+        if found is None:
+            raise KeyError(f"there is no column {which}; there are {', '.join(column.name for column in self.columns)}")
+        return found
+
     # --- taking it elsewhere ------------------------------------------------------------------------------------------
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -139,10 +202,9 @@ class Answer:
                 wide = column.type == "integer" and any(
                     abs(v) >= 2**63 for v in (*column.values, *column.low, *column.high)
                 )
-                for name, values in zip(_names(column), (column.values, column.low, column.high), strict=True):
-                    arrays[name] = pa.array(
-                        [_double(v) for v in values] if wide else values, pa.float64() if wide else kind
-                    )
+                for name, values in zip(_names(column), (tuple(column), column.low, column.high), strict=True):
+                    doubles = [None if v is None else _double(v) for v in values] if wide else values
+                    arrays[name] = pa.array(doubles, pa.float64() if wide else kind)
         return pa.table(arrays)
 
     def to_polars(self) -> "polars.DataFrame":
@@ -152,7 +214,7 @@ class Answer:
         return as_pandas(self.to_arrow())
 
     def to_json(self) -> str:
-        """The rows and what they mean, as one JSON object; an end that is infinite, or unknown, is null."""
+        """The rows and what they mean, as one JSON object; what is infinite, or unknown, is null."""
         rows = [{name: _json(value) for name, value in row.items()} for row in self.to_dicts()]
         facts = {
             "rows": rows,
@@ -175,6 +237,11 @@ class Answer:
         """An Altair chart with error bars."""
         return chart.error_bars(self)
 
+    def __repr__(self) -> str:
+        rows = f"{len(self):,} row{'s' * (len(self) != 1)}"
+        names = ", ".join(column.name for column in self.columns)
+        return rendering.printable(f"<Answer: {rows} of {names}; cost {self.cost}; print() shows it>")
+
     def __str__(self) -> str:
         return rendering.answer_text(self)
 
@@ -187,7 +254,7 @@ class Answer:
             if isinstance(column, KeyColumn):
                 flat.append((column.name, column.values))
             else:
-                flat += zip(_names(column), (column.values, column.low, column.high), strict=True)
+                flat += zip(_names(column), (tuple(column), column.low, column.high), strict=True)
         return flat
 
     # --- keeping it ---------------------------------------------------------------------------------------------------
@@ -197,7 +264,8 @@ class Answer:
         columns = []
         for column in self.columns:
             kind, fields = _KEPT[type(column)]
-            columns.append({"kind": kind, **{name: _plain(getattr(column, name)) for name in fields}})
+            kept = {name: _plain(getattr(column, name)) for name in fields if name != "unknown" or column.unknown}  # type: ignore[union-attr]
+            columns.append({"kind": kind, **kept})
         facts = {
             "format": _FORMAT,
             "columns": columns,
@@ -247,6 +315,8 @@ def _restored(name: str, fields: dict[str, Any]) -> Any:
     value = fields[name]
     if not isinstance(value, list):
         return value
+    if name == "unknown":
+        return tuple(value)
     if fields["type"] == "date":
         return tuple(None if part is None else date.fromisoformat(part) for part in value)
     if "low" in fields and str in set(map(type, value)):

@@ -133,7 +133,8 @@ class AnswerTable:
         assumed = [f"the interval assumes {condition}" for condition in dict.fromkeys(conditions) if condition]
         note = "; ".join(part for part in (*assumed, _note(estimate)) if part)
         whole: Literal["integer", "number"] = "integer" if estimate.whole else "number"
-        return ValueColumn(column.name, whole, values, low, high, name, estimate.assumes, note)
+        unknown = () if estimate.empty is None else tuple(map(int, np.flatnonzero(estimate.empty)))
+        return ValueColumn(column.name, whole, values, low, high, name, estimate.assumes, note, unknown)
 
     def _mechanism(self, value: Value) -> str:
         used = [self.mechanisms[place] for place in sorted(measures_of(value))]
@@ -185,8 +186,10 @@ def _note(estimate: Estimate) -> str:
         return ""
     rows = len(estimate.values)
     if rows == 1:
-        return "the interval is the whole range: there may be too few rows, or none"
-    return f"{wide} of {rows} intervals are the whole range: there may be too few rows, or none"
+        return "no information: the interval is the whole range, there may be too few rows, or none"
+    return (
+        f"no information in {wide} of {rows} rows: the interval is the whole range, there may be too few rows, or none"
+    )
 
 
 def key_type(key: Key) -> KeyType:

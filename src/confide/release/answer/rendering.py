@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Sequence
-from html import escape
 from io import StringIO
-from math import isinf
 from typing import TYPE_CHECKING, Any
 
+from confide.host import notebook
+from confide.release.answer.digits import NO_INFORMATION, half_width, with_interval
 from confide.release.cost import rooms_text
 
 if TYPE_CHECKING:
     from confide.release.answer.answer import Answer
     from confide.release.answer.plan import Plan
 
-_MOST_ROWS = 60
 _WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step", "column", "kind"})
 """Columns of words; all others are numbers, and stand to the right."""
 
@@ -24,19 +23,6 @@ _HOLDS = {
 }
 """Where intervals hold, by what they assume."""
 _WATERMARK = "TEST NOISE: this answer protects nobody"
-
-
-def number(value: float) -> str:
-    """Enough digits to be exact for integers, and six significant ones otherwise."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if abs(value) >= 1e15:
-        return f"{value:.6g}"
-    if abs(value) >= 1000:
-        return f"{value:,.1f}"
-    return f"{value:.6g}"
 
 
 def printable(text: str) -> str:
@@ -51,35 +37,51 @@ def drawable(text: str) -> str:
     return re.sub(r"<(?=[/!?a-zA-Z])", r"\\x3c", printable(text))
 
 
+def _heads(answer: "Answer") -> list[tuple[str, bool]]:
+    """The names of columns as they are shown, and whether they are of numbers."""
+    heads = []
+    for column in answer.columns:
+        if column in answer.keys:
+            heads.append((column.name, False))
+        else:
+            heads += [(column.name, True), (f"{answer.confidence:.4g} interval", True)]
+    return heads
+
+
+def cells(answer: "Answer", row: int) -> list[str]:
+    """The texts of one row: keys, and each aggregate as estimate and interval."""
+    texts: list[str] = []
+    for column in answer.columns:
+        if column in answer.keys:
+            value = column.values[row]
+            texts.append("NULL" if value is None else str(value))
+        else:
+            low, high = column.low[row], column.high[row]  # type: ignore[union-attr]
+            estimate, interval = with_interval(column.values[row], low, high)
+            known = row not in column.unknown  # type: ignore[union-attr]
+            texts += [estimate if known else NO_INFORMATION, interval]
+    return texts
+
+
 def answer_table(answer: "Answer") -> Any:
     """A rich table: each aggregate as estimate and interval."""
     from rich.table import Table  # noqa: PLC0415  loaded when printed
 
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    for column in answer.columns:
-        if column in answer.keys:
-            table.add_column(printable(column.name), justify="left")
-        else:
-            table.add_column(printable(column.name), justify="right")
-            table.add_column(f"{answer.confidence:.4g} interval", justify="right", style="cyan")
-    for row in range(min(len(answer), _MOST_ROWS)):
-        cells: list[str] = []
-        for column in answer.columns:
-            if column in answer.keys:
-                value = column.values[row]
-                cells.append("NULL" if value is None else printable(str(value)))
-            else:
-                low, high = column.low[row], column.high[row]  # type: ignore[union-attr]
-                cells += [number(column.values[row]), f"{number(low)} … {number(high)}"]
-        table.add_row(*cells)
+    interval = ""
+    for name, number in _heads(answer):
+        table.add_column(printable(name), justify="right" if number else "left", style=interval)
+        interval = "cyan" if number and not interval else ""
+    for row in range(min(len(answer), notebook.MOST_ROWS)):
+        table.add_row(*map(printable, cells(answer, row)))
     return table
 
 
 def answer_lines(answer: "Answer") -> list[str]:
     """What stands below the table."""
     lines = []
-    if len(answer) > _MOST_ROWS:
-        lines.append(f"... {len(answer) - _MOST_ROWS:,} more rows; to_polars(), or --json, has all")
+    if len(answer) > notebook.MOST_ROWS:
+        lines.append(f"... {len(answer) - notebook.MOST_ROWS:,} more rows; to_polars(), or --json, has all")
     mechanisms = ", ".join(f"{name}: {mechanism}" for name, mechanism in answer.mechanism.items())
     lines.append(f"cost {answer.cost} · {mechanisms}")
     assumed = {column.assumes for column in answer.values}
@@ -112,25 +114,11 @@ def answer_text(answer: "Answer") -> str:
 
 
 def answer_html(answer: "Answer") -> str:
-    """A plain HTML table; every text is escaped."""
-    heads = "".join(
-        f"<th>{escape(column.name)}</th>"
-        + ("" if column in answer.keys else f"<th>{answer.confidence:.4g} interval</th>")
-        for column in answer.columns
+    words = [place for place, (_, number) in enumerate(_heads(answer)) if not number]
+    rows = [cells(answer, row) for row in range(min(len(answer), notebook.MOST_ROWS))]
+    return notebook.framed(
+        notebook.grid([name for name, _ in _heads(answer)], rows, words), notebook.lines(answer_lines(answer))
     )
-    body = []
-    for row in range(min(len(answer), _MOST_ROWS)):
-        cells = []
-        for column in answer.columns:
-            if column in answer.keys:
-                value = column.values[row]
-                cells.append(f"<td style='text-align:left'>{'NULL' if value is None else escape(str(value))}</td>")
-            else:
-                low, high = column.low[row], column.high[row]  # type: ignore[union-attr]
-                cells.append(f"<td>{number(column.values[row])}</td><td>{number(low)} … {number(high)}</td>")
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    notes = "<br>".join(escape(line) for line in answer_lines(answer))
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table><small>{notes}</small>"
 
 
 def plan_table(plan: "Plan") -> Any:
@@ -139,7 +127,7 @@ def plan_table(plan: "Plan") -> Any:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     head, rows = _plan_rows(plan)
     for name in head:
-        table.add_column(name, justify="right" if "±" in name or "%" in name else "left")
+        table.add_column(name, justify="right" if _of_numbers(name) else "left")
     for row in rows:
         table.add_row(*(printable(cell) for cell in row))
     return table
@@ -152,8 +140,8 @@ def _plan_rows(plan: "Plan") -> tuple[tuple[str, ...], Rows]:
     rows = [
         (
             column.name,
-            number(column.half_width),
-            *([number(half) for half in column.fewer] or [""] * len(fewer)),
+            half_width(column.half_width),
+            *([half_width(half) for half in column.fewer] or [""] * len(fewer)),
             column.mechanism,
             column.assumes,
         )
@@ -182,11 +170,13 @@ def plan_text(plan: "Plan") -> str:
 
 
 def plan_html(plan: "Plan") -> str:
-    names, cells = _plan_rows(plan)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
-    notes = "<br>".join(escape(line) for line in plan_lines(plan))
-    head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>"
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table><small>{notes}</small>"
+    head, rows = _plan_rows(plan)
+    words = [place for place, name in enumerate(head) if not _of_numbers(name)]
+    return notebook.framed(notebook.grid(head, rows, words), notebook.lines(plan_lines(plan)))
+
+
+def _of_numbers(name: str) -> bool:
+    return "±" in name or "%" in name
 
 
 def print_table(table: Any) -> str:
@@ -208,20 +198,10 @@ def table_of(head: Sequence[str], rows: Rows) -> Any:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for name in head:
         table.add_column(name, justify="left" if name in _WORDS else "right")
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[: notebook.MOST_ROWS]:
         table.add_row(*(printable(cell) for cell in row))
     return table
 
 
 def html_of(head: Sequence[str], rows: Rows) -> str:
-    kinds = ["" if name in _WORDS else " class='number'" for name in head]
-    heads = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(head, kinds, strict=True))
-    body = "".join(
-        f"<tr>{''.join(f'<td{kind}>{escape(cell)}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
-        for row in rows[:_MOST_ROWS]
-    )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def small_lines(lines: Sequence[str]) -> str:
-    return f"<small>{'<br>'.join(escape(line) for line in lines)}</small>"
+    return notebook.grid(head, rows, [place for place, name in enumerate(head) if name in _WORDS])

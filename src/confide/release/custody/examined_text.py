@@ -1,8 +1,8 @@
 """How an examination looks in print and in a notebook."""
 
 from collections.abc import Iterator
-from html import escape
 
+from confide.host.notebook import framed, lines, title
 from confide.release.answer.rendering import html_of, print_table, printable, table_of
 from confide.release.custody.examination import FOR_WHOM, Examination, ExaminedTable
 from confide.release.custody.judgement import share
@@ -36,14 +36,11 @@ def examined_text(examination: Examination) -> str:
 
 
 def examined_html(examination: Examination) -> str:
-    parts = [f"<p><b>{escape(FOR_WHOM)}</b></p>"]
+    parts = [title(FOR_WHOM)]
     for table in examination.tables:
-        parts += [f"<p>{escape(title_of(table))}</p>", html_of(HEAD, examined_rows(table))]
-    parts += [
-        f"<p>{'<b>WARNING</b> ' if remark.loud else ''}{escape(printable(str(remark)))}</p>"
-        for remark in examination.remarks
-    ]
-    return "".join(parts)
+        parts += [title(title_of(table)), html_of(HEAD, examined_rows(table))]
+    parts += [title(f"WARNING: {remark}") if remark.loud else lines([str(remark)]) for remark in examination.remarks]
+    return framed(*parts)
 
 
 def _lines(examination: Examination) -> Iterator[str]:

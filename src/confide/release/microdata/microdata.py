@@ -86,7 +86,7 @@ class CountEstimate:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Microdata:
     """Noisy marginals with their intervals, and a table fitted to them. Nothing here can read data or spend budget."""
 
@@ -206,6 +206,9 @@ class Microdata:
         from confide.release.microdata.folder import read_folder  # noqa: PLC0415  it makes what this module has
 
         return read_folder(Path(folder))
+
+    def __repr__(self) -> str:
+        return f"<Microdata of {self.measured.table}: {len(self.marginals)} marginals, {self.method}; cost {self.cost}>"
 
     def __str__(self) -> str:
         from confide.release.microdata.rendering import microdata_text  # noqa: PLC0415  loaded when printed

@@ -1,9 +1,10 @@
 """How microdata, their plans and their reports look in print and in a notebook. Nothing is computed here."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
-from confide.release.answer.rendering import Rows, html_of, number, print_table, small_lines, table_of
+from confide.host.notebook import framed, lines, title
+from confide.release.answer.digits import half_width, number
+from confide.release.answer.rendering import Rows, html_of, print_table, table_of
 from confide.release.microdata.marginals import show_marginal
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def marginal_rows(made: "Microdata") -> tuple[tuple[str, ...], Rows]:
             (
                 show_marginal(each.marginal),
                 f"{len(each.counts):,}",
-                number(each.law.half_width(made.confidence)),
+                half_width(each.law.half_width(made.confidence)),
                 each.mechanism.removeprefix("discrete "),
                 number(int(each.counts.sum())),
                 f"{float(fitted.sum()):,.1f}",
@@ -58,8 +59,8 @@ def plan_rows(plan: "MicrodataPlan") -> tuple[tuple[str, ...], Rows]:
         (
             show_marginal(each.marginal),
             f"{each.cells:,}",
-            number(each.half_width),
-            number(each.combined),
+            half_width(each.half_width),
+            half_width(each.combined),
             "?" if each.mean is None else f"{each.mean:,.1f}",
             each.mechanism.removeprefix("discrete "),
         )
@@ -119,7 +120,7 @@ def microdata_text(made: "Microdata") -> str:
 
 
 def microdata_html(made: "Microdata") -> str:
-    return html_of(*marginal_rows(made)) + small_lines(microdata_lines(made))
+    return framed(html_of(*marginal_rows(made)), lines(microdata_lines(made)))
 
 
 def plan_text(plan: "MicrodataPlan") -> str:
@@ -127,7 +128,7 @@ def plan_text(plan: "MicrodataPlan") -> str:
 
 
 def plan_html(plan: "MicrodataPlan") -> str:
-    return html_of(*plan_rows(plan)) + small_lines(plan_lines(plan))
+    return framed(html_of(*plan_rows(plan)), lines(plan_lines(plan)))
 
 
 def report_text(report: "MicrodataReport") -> str:
@@ -139,6 +140,5 @@ def report_text(report: "MicrodataReport") -> str:
 
 
 def report_html(report: "MicrodataReport") -> str:
-    first = "".join(f"<p>{escape(line)}</p>" for line in report.lines())
     risks = html_of(*risk_rows(report)) if report.risks else ""
-    return first + risks + html_of(*moved_rows(report)) + small_lines([MOVED])
+    return framed(*map(title, report.lines()), risks, html_of(*moved_rows(report)), lines([MOVED]))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
+from confide.host.notebook import framed, lines
 from confide.ledger.record.terms import Standing
 from confide.mechanism import Additive
 from confide.privacy.loss import PureDP
@@ -132,9 +133,9 @@ class SynthesisPlan:
         return print_table(table_of(*self.table_rows())) + "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
-        from confide.release.answer.rendering import html_of, small_lines  # noqa: PLC0415  loaded when printed
+        from confide.release.answer.rendering import html_of  # noqa: PLC0415  loaded when printed
 
-        return html_of(*self.table_rows()) + small_lines(self.lines())
+        return framed(html_of(*self.table_rows()), lines(self.lines()))
 
     def _row(self, step: PlannedStep) -> tuple[str, ...]:
         share = self.share(step.largest)

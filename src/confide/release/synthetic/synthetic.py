@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import ConfideError, ParameterError, SourceError
+from confide.host.notebook import framed, grid, lines, title
 from confide.policy import Policy, RowUnit, Table
 from confide.privacy.budget import Budget
 from confide.privacy.public_randomness import fresh_public_generator, public_generator
@@ -36,7 +37,7 @@ _LONGEST: Final = 2**31
 _MOST_RECORDS: Final = 10**9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Synthetic:
     """Made-up records of one table, as shares of its rows in every cell; what holds them is the method's own.
 
@@ -191,6 +192,15 @@ class Synthetic:
             raise
         except Exception as error:  # what a file says may be wrong in any way
             raise SourceError(f"the synthetic data are damaged ({type(error).__name__}); save them again") from None
+
+    def __repr__(self) -> str:
+        size = f"about {len(self):,} records of {len(self.domain)} columns"
+        return f"<Synthetic {self.table.name}: {size}; cost {self.cost}>"
+
+    def _repr_html_(self) -> str:
+        first, *more = str(self).splitlines()
+        sizes = [(attribute.name, f"{attribute.size:,}") for attribute in self.domain.attributes]
+        return framed(title(first), grid(("column", "places"), sizes, words=(0,)), lines(more))
 
     def __str__(self) -> str:
         sizes = f"{len(self.domain)} columns, {sum(self.domain.sizes)} places, {self.model.words}"

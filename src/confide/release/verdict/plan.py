@@ -4,16 +4,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from html import escape
 from math import inf, isnan, nan
 from typing import Any, Final
 
 from confide.errors import ParameterError
+from confide.host.notebook import framed, grid, lines
 from confide.ledger.record.terms import Standing
 from confide.privacy.amount import exact_number, parse_amount, shown_value
 from confide.privacy.budget import Budget
 from confide.release.account import AUTO, accounts_for
-from confide.release.answer.rendering import number
+from confide.release.answer.digits import number
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.verdict.request import VerdictGroup, VerdictRequest, allowance, worth
 from confide.trust.choice import Chosen
@@ -128,7 +128,9 @@ class TrustPlan:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        found = [(f"±{number(gap)}", f"{error:.4f}") for gap, error in self._shown()]
+        said = [line for line in str(self).splitlines() if not line.startswith("  ±")]
+        return framed(lines(said), grid(("gap between the answers", "wrong verdict"), found))
 
     def _shown(self) -> list[tuple[float, float]]:
         decider = self.group.chooser.make(self.mechanism, Fraction(self.epsilon))

@@ -3,18 +3,27 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from html import escape
 from math import inf
-from typing import Any, overload
+from typing import Any, Final, Literal, overload
 
-from confide.release.answer.rendering import number, print_table, printable
+from confide.host.notebook import framed, grid, lines, title
+from confide.release.answer.digits import number
+from confide.release.answer.rendering import print_table, printable
 from confide.release.cost import Cost
 
 _FORMAT = 1
 _WATERMARK = "TEST NOISE: this verdict protects nobody"
+_HEAD: Final[tuple[tuple[str, Literal["left", "right"]], ...]] = (
+    ("question", "left"),
+    ("trusted", "left"),
+    ("synthetic", "right"),
+    ("trusted between", "right"),
+    ("decider", "left"),
+    ("effective from", "right"),
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """Whether the synthetic answer of one query may be used: one private bit, and public facts about it.
 
@@ -98,11 +107,15 @@ class Verdict:
     def __str__(self) -> str:
         return "\n".join([*([_key(self.key)] if self.key else []), *self.lines])
 
+    def __repr__(self) -> str:
+        return f"<Verdict: {'yes' if self.trusted else 'no'} to {number(self.synthetic_answer)}; cost {self.cost}>"
+
     def _repr_html_(self) -> str:
-        return "<br>".join(escape(line) for line in str(self).splitlines())
+        first, *more = str(self).splitlines()
+        return framed(title(first), lines(more))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdicts(Sequence[Verdict]):
     """Several verdicts of one call: of a list of queries, or one for each key of a GROUP BY."""
 
@@ -158,19 +171,21 @@ class Verdicts(Sequence[Verdict]):
         from rich.table import Table  # noqa: PLC0415  loaded when printed
 
         table = Table(show_edge=False, pad_edge=False, header_style="bold")
-        for name, justify in (("", "left"), ("trusted", "left"), ("synthetic", "right"), ("interval", "right"),
-                              ("decider", "left"), ("effective from", "right")):  # fmt: skip
-            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        for name, justify in _HEAD:
+            table.add_column(name, justify=justify)
         for one in self.verdicts:
-            table.add_row(
-                _key(one.key) or printable(" ".join(one.query.split())),
-                "yes" if one.trusted else "no",
-                number(one.synthetic_answer),
-                f"{number(one.interval[0])} … {number(one.interval[1])}",
-                one.mechanism,
-                f"±{number(one.threshold)}",
-            )
+            table.add_row(*self._row(one))
         return table
+
+    def _row(self, one: Verdict) -> tuple[str, ...]:
+        return (
+            _key(one.key) or printable(" ".join(one.query.split())),
+            "yes" if one.trusted else "no",
+            number(one.synthetic_answer),
+            f"{number(one.interval[0])} … {number(one.interval[1])}",
+            one.mechanism,
+            f"±{number(one.threshold)}",
+        )
 
     @property
     def lines(self) -> list[str]:
@@ -184,8 +199,12 @@ class Verdicts(Sequence[Verdict]):
     def __str__(self) -> str:
         return print_table(self.table()) + "\n".join(self.lines)
 
+    def __repr__(self) -> str:
+        return f"<Verdicts: yes to {sum(self.trusted)} of {len(self)}; cost {self.cost}>"
+
     def _repr_html_(self) -> str:
-        return "<br>".join(escape(line) for verdict in self.verdicts for line in (str(verdict), ""))
+        rows = [self._row(verdict) for verdict in self.verdicts]
+        return framed(grid([name for name, _ in _HEAD], rows, words=(0, 1, 4)), lines(self.lines))
 
 
 def _key(key: dict[str, Any]) -> str:
