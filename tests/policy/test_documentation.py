@@ -10,6 +10,7 @@ from confide.policy import KeyUnit, RowUnit, load
 from confide.policy.column_parsing import COLUMN_KEYS
 from confide.policy.describe import describe
 from confide.policy.parsing import KEYS, TABLE_KEYS
+from confide.release.sql.purchases import purchases
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
@@ -40,6 +41,15 @@ def test_the_errors_shown_are_the_errors_told(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(PolicyError) as caught:
         load("people.yaml")
     assert f"```text\n{caught.value}\n```" in DOCUMENT
+
+
+def test_what_a_budget_buys_is_what_is_planned() -> None:
+    """The table on the page, and what the code says of the same policy."""
+    columns = {"age": {"range": [0, 105]}}
+    policy = load({"budget": {"epsilon": 3, "delta": 1e-9}, "unit": "row", "tables": {"t": {"columns": columns}}})
+    rows = re.findall(r"^\| [^|]*\| ±([0-9.]+) \| ([0-9]+) \| ([0-9]+) \|$", DOCUMENT, re.MULTILINE)
+    told = [(own.within, str(own.with_delta), str(own.without_delta)) for own in purchases(policy).offered]
+    assert rows == told
 
 
 def test_a_lawyer_is_told_about_blanks() -> None:

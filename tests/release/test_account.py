@@ -188,7 +188,10 @@ def test_a_ledger_keeps_its_accounting_and_a_policy_that_says_none_takes_it(tmp_
         assert other.sql(COUNT, 0.5).mechanism == {"n": "discrete laplace"}
     found = books.look(confide.Policy.parse(either), new, epsilon="0.5")
     assert (found.answers_left, found.answers_by_account) == (5, {"pure": 5, "concentrated": 0})
-    assert str(found.budget) == "ε 0.5 spent of 3, left: 2.5 in a pure call, or 0 in a concentrated call (δ = 1e-09)"
+    assert str(found.budget) == (
+        "ε 0.5 spent of 3 in all (δ = 1e-09) · one more call: up to ε 2.5 in the pure account, or ε 0 in the "
+        "concentrated account"
+    )
     assert [str(part) for part in books.look(confide.Policy.parse(either), old).differs] == [
         "the accounting is concentrated in the ledger, and either in the policy"
     ]

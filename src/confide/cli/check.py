@@ -16,6 +16,7 @@ from confide.release.custody import books
 from confide.release.custody.examination import FOR_WHOM, Examination, examine
 from confide.release.custody.examined_text import HEAD, examined_rows, title_of
 from confide.release.custody.inspection import check_source
+from confide.release.sql.purchases import Purchases, purchases
 
 
 def check(policy: str, ledger: str | None, values: bool, as_json: bool) -> None:
@@ -28,13 +29,14 @@ def check(policy: str, ledger: str | None, values: bool, as_json: bool) -> None:
     books_found, ledger_error = _books(rules, ledger)
     error = source_error or ledger_error
     if as_json:
-        found = _as_data(description, source, books_found)
+        found = _as_data(description, source, books_found) | {"buys": _bought(purchases(rules))}
         found |= {} if examination is None else {"examination": examination.to_dict()}
         show_json(found | ({} if error is None else {"error": report(error)}))
         if error is not None:
             raise typer.Exit(REFUSED)
         return
     _show(description)
+    _show_purchases(rules)
     ledger_state = "cannot be used" if books_found is None else _ledger_words(books_found, policy, ledger)
     show(facts([("data", f"{description.source}: {source}"), ("ledger", ledger_state)]))
     for caution in description.cautions:
@@ -80,6 +82,32 @@ def _show_examination(examination: Examination) -> None:
             "wrong about the subject, not to fit",
             style="dim",
         )
+
+
+def _show_purchases(rules: Policy) -> None:
+    found = purchases(rules)
+    say(f"What the whole budget of ε = {float(found.epsilon):g} buys, if nothing else is asked", style="bold")
+    shown = Table(show_edge=False, pad_edge=False, header_style="dim")
+    shown.add_column("calls for")
+    for heading in ("within", f"with δ = {float(found.delta):g}", "without δ"):
+        shown.add_column(heading, justify="right")
+    for own in found.offered:
+        calls = ["at no ε" if number is None else f"{number:,}" for number in (own.with_delta, own.without_delta)]
+        shown.add_row(Text(printable(own.what)), f"±{own.within}", *calls)
+    show(shown)
+    said = {
+        "pure": "this budget has no δ: ε adds up",
+        "concentrated": "this budget has a δ: ρ adds up, and all calls are counted in the column with it",
+        "either": "this budget is held in either account: calls that are all pure are counted in the column without δ",
+    }
+    say(f"{said[rules.budget.rule]}; at confidence 0.95", "", style="dim")
+
+
+def _bought(found: Purchases) -> list[dict[str, Any]]:
+    return [
+        {"what": own.what, "within": own.within, "with_delta": own.with_delta, "without_delta": own.without_delta}
+        for own in found.offered
+    ]
 
 
 def _conclude(rules: Policy, examination: Examination | None) -> None:

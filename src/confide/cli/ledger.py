@@ -14,6 +14,7 @@ from confide.cli.options import read_whole
 from confide.cli.output import new_file
 from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
+from confide.release import BudgetState
 from confide.release.custody import books
 
 _BAR = 40
@@ -25,51 +26,90 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
     found = books.look(rules, ledger, analyst, epsilon)
     if not found.exists:
         raise LedgerMissing(no_ledger(found, policy, ledger))
-    state = found.budget
+    state, spenders = found.budget, books.spenders(rules, ledger)
     if as_json:
         numbers: dict[str, Any] = {"total": state.total, "spent": state.spent, "left": state.left, "delta": state.delta}
         numbers |= {"analyst": analyst, "cap": state.cap, "answers_left": found.answers_left}
+        numbers |= {"spent_in_all": state.spent_in_all, "analysts": [_spender_data(own) for own in spenders]}
         if state.accounts:
             numbers |= {"accounts": dict(state.accounts), "answers_by_account": dict(found.answers_by_account)}
         show_json({**numbers, "ledger": str(found.path)})
         return
-    limit = state.total if state.cap is None else state.cap
     delta = f" at δ = {state.delta:g}" if state.delta else ""
-    who = state.capped
-    rows = [("budget", f"ε = {state.total:.6g}{delta}, for everybody together")]
+    if state.cap is None:
+        display(spent_bar(state.spent_in_all, state.total))
+    else:
+        display(spent_bar(state.spent_in_all, state.total, "budget    "))
+        display(spent_bar(state.spent, state.cap, "cap       "))
+    rows = [
+        ("budget", f"ε = {state.total:.6g}{delta}, for everybody together"),
+        ("spent", f"ε = {state.spent_in_all:.6g}, by everybody together"),
+    ]
     if state.cap is not None:
-        rows.append(("cap", f"{who} may spend ε = {state.cap:.6g} of it"))
-    rows.append(("spent", f"ε = {state.spent:.6g}" + (f" by {who}" if state.cap is not None else "")))
-    rows.append(("left", f"one more call may cost up to ε = {state.left:.6g}"))
-    for account, left in state.accounts.items():
-        fitting = found.answers_by_account.get(account)
-        room = "" if fitting is None else f"; about {fitting:,} calls at ε = {epsilon}"
-        rows.append((account, f"up to ε = {left:.6g} in one call{room}"))
-    if found.answers_left is not None and not state.accounts:
-        rows.append(("room for", f"about {found.answers_left:,} calls at ε = {epsilon}"))
-    display(spent_bar(state.spent, limit))
+        rows.append(("cap", f"{state.capped} may spend ε = {state.cap:.6g}"))
+        rows.append(("used", f"ε = {state.spent:.6g} of that cap"))
+    rows.append(("one call", state.one_call))
+    rows += [("room for", words) for words in _fitting(found, epsilon)]
     display(facts(rows))
-    if state.accounts:
-        say(
-            "either account may hold the next call: pure calls add up ε, until one is not pure or ε is spent; all add "
-            "up ρ, to which a pure call at ε adds ε²/2",
-            style="dim",
-        )
-    elif state.delta:
-        say(
-            "ε does not add up here: ρ does, so many small calls together cost less than the sum of their ε",
-            style="dim",
-        )
+    if spenders:
+        say("")
+        display(_spender_table(spenders))
+    say(*_sums(state), style="dim")
     if found.differs:
         say(str(differing(found.differs, policy)), style="yellow")
 
 
-def spent_bar(spent: float, total: float) -> Text:
+def _fitting(found: books.Books, epsilon: str | None) -> list[str]:
+    if found.answers_by_account:
+        return [
+            f"about {number:,} calls at ε = {epsilon} in the {account} account"
+            for account, number in found.answers_by_account.items()
+        ]
+    return [] if found.answers_left is None else [f"about {found.answers_left:,} calls at ε = {epsilon}"]
+
+
+def _spender_table(spenders: tuple[books.Spender, ...]) -> Table:
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    table.add_column("analyst")
+    for heading in ("spent", "cap", "most of one call", "last call", "calls like it"):
+        table.add_column(heading, justify="right")
+    for own in spenders:
+        name = {"*": "everybody else", "": "(no name)"}.get(own.name, own.name)
+        most = " or ".join(f"ε {left:.4g}" for left in own.left.values())
+        table.add_row(
+            Text(printable(name)),
+            f"ε {own.spent:.4g}",
+            "" if own.cap is None else f"ε {own.cap:.4g}",
+            most,
+            "" if own.last is None else f"ε {own.last:.4g}",
+            "" if own.more is None else f"{own.more:,}",
+        )
+    return table
+
+
+def _spender_data(own: books.Spender) -> dict[str, Any]:
+    return {"name": own.name, "spent": own.spent, "cap": own.cap, "left": dict(own.left), "last": own.last,
+            "more": own.more}  # fmt: skip
+
+
+def _sums(state: BudgetState) -> list[str]:
+    """What adds up, in each kind of budget."""
+    if state.accounts:
+        return [
+            "either account may hold the next call: pure calls add up ε, until one is not pure or ε is spent; all add "
+            "up ρ, to which a pure call at ε adds ε²/2"
+        ]
+    if state.delta:
+        return ["ε does not add up here: ρ does, so many small calls together cost less than the sum of their ε"]
+    return ["every ε that is spent is added up"]
+
+
+def spent_bar(spent: float, total: float, label: str = "") -> Text:
     """How much of a budget is gone, as a bar."""
     share = min(1.0, spent / total) if total else 1.0
     filled = min(_BAR, round(share * _BAR))
     colour = "green" if share < 0.5 else "yellow" if share < 0.9 else "red"
-    return Text.assemble(("█" * filled, colour), ("░" * (_BAR - filled), "dim"), f" {share:.0%} spent")
+    return Text.assemble((label, "bold"), ("█" * filled, colour), ("░" * (_BAR - filled), "dim"), f" {share:.0%} spent")
 
 
 def create(policy: str, ledger: str | None, as_json: bool) -> None:

@@ -14,7 +14,14 @@ from confide.cli.options import read_bounds, read_mechanism, read_share, read_sp
 from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
 from confide.release import BudgetState, Plan, Session, open_session
-from confide.release.answer.rendering import answer_lines, answer_table, plan_lines, plan_table
+from confide.release.answer.rendering import (
+    alternative_rows,
+    answer_lines,
+    answer_table,
+    plan_lines,
+    plan_table,
+    table_of,
+)
 from confide.release.custody import books
 
 _CHARTS = (".html", ".png", ".svg")
@@ -65,6 +72,9 @@ def plan(request: SqlCommand, as_json: bool) -> None:
         return
     show(plan_table(made))
     say(*plan_lines(made), style="dim")
+    if made.alternatives:
+        say("")
+        show(table_of(*alternative_rows(made)))
 
 
 def sql(request: SqlCommand, plot: str | None, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """A policy in plain facts: what is public, who is protected, what one unit may have, what is worth a second look."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -64,6 +64,15 @@ class Description:
 
     def __str__(self) -> str:
         return "\n".join(_render(self)) + "\n"
+
+    def _repr_html_(self) -> str:
+        from confide.policy.policy_html import description_html  # noqa: PLC0415  loaded when shown
+
+        return description_html(self)
+
+    def for_analysts(self) -> "Description":
+        """What whoever asks needs: without where the data and the policy are, and what its custodian might change."""
+        return replace(self, title="", source="", cautions=(), notes=())
 
 
 def describe(policy: Policy) -> Description:
@@ -176,7 +185,8 @@ def _value(value: object) -> str:
 
 
 def _render(facts: Description) -> Iterator[str]:
-    yield f"Policy      {facts.title}"
+    if facts.title:
+        yield f"Policy      {facts.title}"
     yield f"Protected   {facts.protected}"
     yield f"            {facts.neighbours}"
     delta = f", δ = {show_short(facts.budget.delta)}" if facts.budget.delta else ""
@@ -184,14 +194,13 @@ def _render(facts: Description) -> Iterator[str]:
     yield f"            {facts.budget.held}"
     for name, cap in facts.budget.analysts:
         yield f"            {'anybody else' if name == '*' else name}: at most ε = {show_short(cap)}"
-    yield f"Data        {facts.source}"
+    if facts.source:
+        yield f"Data        {facts.source}"
     for table in facts.tables:
         yield ""
         yield f"Table {table.name} ({'private' if table.private else 'public'}: {table.rows})"
         if table.private:
-            rows = "1 row" if table.at_most_rows == 1 else f"{table.at_most_rows:,} rows"
-            groups = "1 group" if table.at_most_groups == 1 else f"{table.at_most_groups:,} groups"
-            yield f"  one unit may have at most {rows} in {groups} of an answer; rows belong to a unit {_by(table)}"
+            yield f"  {_at_most(table)}"
         width = max((len(column.name) for column in table.columns), default=0)
         for column in table.columns:
             yield f"  {column.name:<{width}}  {column.kind:<6}  {column.public}  [{column.use}]"
@@ -203,6 +212,12 @@ def _render(facts: Description) -> Iterator[str]:
         yield ""
         yield "Chosen on reading"
         yield from (f"  - {note}" for note in facts.notes)
+
+
+def _at_most(table: TableFacts) -> str:
+    rows = "1 row" if table.at_most_rows == 1 else f"{table.at_most_rows:,} rows"
+    groups = "1 group" if table.at_most_groups == 1 else f"{table.at_most_groups:,} groups"
+    return f"one unit may have at most {rows} in {groups} of an answer; rows belong to a unit {_by(table)}"
 
 
 def _by(table: TableFacts) -> str:

@@ -8,13 +8,18 @@ from confide.privacy.amount import show
 
 def policy_html(policy: Policy) -> str:
     """All that is public about the data, who is protected, and how much may be spent."""
-    return framed(*policy_parts(policy))
+    return description_html(describe(policy))
 
 
-def policy_parts(policy: Policy) -> list[str]:
+def description_html(description: Description) -> str:
+    """What is said of a policy."""
+    return framed(*description_parts(description))
+
+
+def description_parts(description: Description) -> list[str]:
     """The same, for a frame with more in it."""
-    description = describe(policy)
-    parts = [title(description.title), facts(_said(description))]
+    parts = [title(description.title)] if description.title else []
+    parts.append(facts(_said(description)))
     for table in description.tables:
         parts.append(title(f"{table.name} ({'private' if table.private else 'public'}): {table.rows}{_most(table)}"))
         if table.columns:
@@ -31,7 +36,7 @@ def _said(description: Description) -> list[tuple[str, str]]:
         ("neighbours", description.neighbours),
         ("budget", f"ε = {show(budget.epsilon)}{delta} in all; {budget.held}"),
         *(("anybody else" if name == "*" else name, f"at most ε = {show(cap)}") for name, cap in budget.analysts),
-        ("data", description.source),
+        *((("data", description.source),) if description.source else ()),
     ]
 
 

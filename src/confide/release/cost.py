@@ -59,17 +59,24 @@ class BudgetState:
     """Whether that is the cap of all who have none of their own, together."""
     accounts: Mapping[str, float] = field(default_factory=dict)
     """Where either account may hold: what one more call may cost at most under each."""
+    spent_in_all: float = 0.0
+    """What everybody has spent together; the same as `spent` where no cap is looked at."""
 
     def __str__(self) -> str:
-        text = f"ε {self.spent:.6g} spent of {self.total:.6g}, {self.left:.6g} left"
-        if self.accounts:
-            each = [f"{left:.6g} in a {account} call" for account, left in self.accounts.items()]
-            text = f"ε {self.spent:.6g} spent of {self.total:.6g}, left: {', or '.join(each)} (δ = {self.delta:g})"
-        elif self.delta:
-            text += f" (δ = {self.delta:g}; small questions add up to less than their sum)"
+        """The whole budget, the cap if there is one, and one more call: three amounts, told one after the other."""
+        delta = f" (δ = {self.delta:g})" if self.delta else ""
+        parts = [f"ε {self.spent_in_all:.6g} spent of {self.total:.6g} in all{delta}"]
         if self.cap is not None:
-            text += f"; that is of {self.capped}, who may spend {self.cap:.6g}"
-        return text
+            parts.append(f"{self.capped}: ε {self.spent:.6g} spent of a cap of {self.cap:.6g}")
+        return " · ".join([*parts, f"one more call: {self.one_call}"])
+
+    @property
+    def one_call(self) -> str:
+        """What one more call may cost at most, under each account that there is."""
+        if not self.accounts:
+            return f"up to ε {self.left:.6g}" if self.left else "nothing is left for one"
+        each = [f"ε {left:.6g} in the {account} account" for account, left in self.accounts.items()]
+        return f"up to {', or '.join(each)}"
 
     def _repr_html_(self) -> str:
         return framed(*self.parts())
@@ -107,6 +114,7 @@ def budget_state(standing: Standing) -> BudgetState:
         None if own is None else float(own),
         standing.shared,
         each if len(each) > 1 else {},
+        float(budget.as_epsilon(standing.spent)),
     )
 
 

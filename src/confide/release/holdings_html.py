@@ -2,7 +2,8 @@
 
 from confide.errors import ConfideError
 from confide.host.notebook import framed, lines, title
-from confide.policy.policy_html import policy_parts
+from confide.policy.describe import describe
+from confide.policy.policy_html import description_parts
 from confide.release.cost import budget_state
 from confide.release.holdings import Holdings
 
@@ -14,4 +15,4 @@ def session_html(holdings: Holdings) -> str:
     except ConfideError as error:
         budget = [lines([f"the budget cannot be read: {error}"])]
     asking = f"open for {holdings.analyst}" if holdings.analyst else "open for questions"
-    return framed(title(asking), *budget, *policy_parts(holdings.policy))
+    return framed(title(asking), *budget, *description_parts(describe(holdings.policy).for_analysts()))

@@ -1,7 +1,6 @@
 """What a person holds: a policy's data, open for questions. Each call checks little and hands on to its own module."""
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,14 +10,13 @@ from confide.host.progress import Tell
 from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
-from confide.query import Question
+from confide.policy.describe import Description, describe
 from confide.query.conjunction import Conjunction
 from confide.query.parse import DIALECT
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.wanted import plain_within, wider_than_wanted
 from confide.release.arguments import (
-    Mechanism,
     confidence_level,
     exact_bounds,
     exact_epsilon,
@@ -30,10 +28,10 @@ from confide.release.cost import BudgetState, budget_state
 from confide.release.guard import callers, listening
 from confide.release.holdings import Holdings
 from confide.release.holdings_html import session_html
-from confide.release.join.plan import plan_join
 from confide.release.join.request import JoinRequest, join_request
-from confide.release.questions import BoundedText, Limits, Questions
-from confide.release.sql.request import SqlRequest, plan_question, sql_request
+from confide.release.planning import planned
+from confide.release.questions import BoundedText, Questions
+from confide.release.sql.request import SqlRequest, sql_request
 from confide.release.views import DeclaredView, open_view
 
 if TYPE_CHECKING:
@@ -85,7 +83,8 @@ class Session:
     ) -> Plan:
         """Cost, mechanism and expected half-width of a question. Free: nothing private is read.
 
-        Give `epsilon`, or `within` (50, "5%", or {column: width}) for the smallest ε that gives it. `rows` says how
+        Give `epsilon`, or `within` (50, "5%", or {column: width}) for the smallest ε that gives it; without either the
+        plan also tells what several ε give. `rows` says how
         large the table is thought to be, where a width depends on that. `mechanism` names one for all columns, or by
         column; `auto` takes the narrowest forecast. `account` is for a ledger whose accounting is either: "pure",
         "concentrated", or "auto" for the one that gives the narrower answer, of those that hold the call.
@@ -95,24 +94,11 @@ class Session:
         limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
         sql, dialect = plain_text(sql), plain_text(dialect)
         question = self._questions.read(self._holdings, sql, limits, dialect, options)
-        return self._planned(question, epsilon, within, confidence, options, shares, limits, rows, account)
+        return planned(self._holdings, question, epsilon, within, confidence, options, shares, limits, rows, account)
 
-    def _planned(
-        self,
-        question: Question | Conjunction,
-        epsilon: object,
-        within: Within | None,
-        confidence: float,
-        options: Mechanism,
-        shares: Mapping[str, Fraction],
-        limits: Limits,
-        rows: int | None,
-        account: str,
-    ) -> Plan:
-        if isinstance(question, Conjunction):
-            return plan_join(self._holdings, question, epsilon, within, confidence, options, shares, limits, account)
-        level = confidence_level(confidence)
-        return plan_question(self._holdings, question, epsilon, within, level, shares, rows, account)
+    def describe(self) -> Description:
+        """Tables, columns, bounds, units and budget in plain words: public facts only. Free."""
+        return describe(self.policy).for_analysts()
 
     @property
     def budget(self) -> BudgetState:
@@ -153,8 +139,8 @@ class Session:
         question = self._questions.read(self._holdings, sql, limits, dialect, options)
         if within is not None:
             within = plain_within(within)
-            planned = self._planned(question, None, within, confidence, options, shares, limits, rows, account)
-            epsilon, account = planned.cost.epsilon, planned.account or account
+            plan = planned(self._holdings, question, None, within, confidence, options, shares, limits, rows, account)
+            epsilon, account = plan.cost.epsilon, plan.account or account
         request: SqlRequest | JoinRequest
         if isinstance(question, Conjunction):
             request = join_request(self.policy, question, sql, dialect, epsilon, confidence, options, shares, limits)

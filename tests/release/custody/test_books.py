@@ -57,6 +57,43 @@ def test_looking_agrees_with_the_session(policy: Policy) -> None:
         books.look(policy, epsilon="0")
 
 
+def test_each_analyst_is_told_apart(policy: Policy) -> None:
+    ask(policy, "0.25", "ann")
+    ask(policy, "0.0625", "ann", "SELECT SUM(x) AS s FROM t")
+    ask(policy, "0.125", "bob")
+    ask(policy, "0.25", "eve")
+    ann, others = books.spenders(policy)
+    assert ann == books.Spender("ann", 0.3125, 0.5, {"pure": 0.1875}, 0.0625, 3)
+    assert others == books.Spender("*", 0.375, 1, {"pure": 0.3125}, 0.25, 1)  # of the whole budget no more is left
+
+
+def test_without_caps_those_are_told_who_asked(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        TEXT.replace('analysts: {ann: 1/2, "*": 1}\n', "").replace("{epsilon: 1}", "{epsilon: 1, delta: 1e-9}")
+    )
+    policy = Policy.load(path)
+    for analyst in ("zoe", "", "ann"):
+        ask(policy, "0.25", analyst)
+    found = books.spenders(policy)
+    assert [(own.name, own.spent, own.cap, own.last) for own in found] == [
+        ("", 0.25, None, 0.25),
+        ("ann", 0.25, None, 0.25),
+        ("zoe", 0.25, None, 0.25),
+    ]
+    assert len({own.more for own in found}) == 1
+    assert found[0].more == books.look(policy, epsilon="0.25").answers_left
+
+
+def test_a_budget_a_cap_and_a_call_are_told_apart(policy: Policy) -> None:
+    ask(policy, "0.25", "ann")
+    ask(policy, "0.125")
+    said = str(books.look(policy, analyst="ann").budget)
+    assert said == (
+        "ε 0.375 spent of 1 in all · analyst 'ann': ε 0.25 spent of a cap of 0.5 · one more call: up to ε 0.25"
+    )
+
+
 def test_a_ledger_elsewhere(policy: Policy, tmp_path: Path) -> None:
     other = tmp_path / "other.ledger"
     SqliteLedger.create(other, policy.budget, policy.analysts).close()

@@ -35,6 +35,15 @@ class PlannedColumn:
     ranks: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What another ε would give: the expected half-width of each aggregate, and how many such calls fit."""
+
+    epsilon: float
+    half_width: Mapping[str, float]
+    fitting: int
+
+
 @dataclass(frozen=True)
 class Plan:
     """The forecast of one question. Nothing was read and nothing was charged."""
@@ -55,6 +64,10 @@ class Plan:
     """The account of the budget that the call would be made under."""
     rooms: Mapping[str, int] = field(default_factory=dict)
     """Where either account may hold: how many more calls at this ε there is room for under each."""
+    fitting: int = 0
+    """How many calls like this one fit what is left."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What several ε would give, where none was given."""
 
     @property
     def half_width(self) -> dict[str, float]:
@@ -89,6 +102,8 @@ class Plan:
             ],
             "notes": list(self.notes),
             "threshold": self.threshold,
+            "fitting": self.fitting,
+            **({"alternatives": [_alternative(own) for own in self.alternatives]} if self.alternatives else {}),
         }
 
     def __str__(self) -> str:
@@ -96,6 +111,11 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return rendering.plan_html(self)
+
+
+def _alternative(own: Alternative) -> dict[str, object]:
+    widths = {name: _finite(width) for name, width in own.half_width.items()}
+    return {"epsilon": own.epsilon, "half_width": widths, "fitting": own.fitting}
 
 
 def _finite(width: float) -> float | None:

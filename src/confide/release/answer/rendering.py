@@ -166,13 +166,28 @@ def plan_lines(plan: "Plan") -> list[str]:
 
 
 def plan_text(plan: "Plan") -> str:
-    return print_table(plan_table(plan)) + "\n".join(plan_lines(plan))
+    more = f"\n\n{print_table(table_of(*alternative_rows(plan)))}".rstrip("\n") if plan.alternatives else ""
+    return print_table(plan_table(plan)) + "\n".join(plan_lines(plan)) + more
+
+
+def alternative_rows(plan: "Plan") -> tuple[tuple[str, ...], Rows]:
+    """What several ε would give."""
+    names = [column.name for column in plan.columns]
+    head = ("at ε", *(f"{printable(name)} ±" for name in names), "calls that fit")
+    rows = [
+        (f"{own.epsilon:g}", *(half_width(own.half_width[name]) for name in names), f"{own.fitting:,}")
+        for own in plan.alternatives
+    ]
+    return head, rows
 
 
 def plan_html(plan: "Plan") -> str:
     head, rows = _plan_rows(plan)
     words = [place for place, name in enumerate(head) if not _of_numbers(name)]
-    return notebook.framed(notebook.grid(head, rows, words), notebook.lines(plan_lines(plan)))
+    parts = [notebook.grid(head, rows, words), notebook.lines(plan_lines(plan))]
+    if plan.alternatives:
+        parts.append(notebook.grid(*alternative_rows(plan), []))
+    return notebook.framed(*parts)
 
 
 def _of_numbers(name: str) -> bool:

@@ -12,6 +12,7 @@ from confide.ledger import Entry, Head, Ledger, MemoryLedger
 from confide.ledger import export as write_export
 from confide.ledger.record.terms import Standing
 from confide.policy import Policy
+from confide.policy.analyst import ANYBODY_ELSE
 from confide.privacy.amount import parse_amount, show
 from confide.privacy.budget import EITHER, Budget, of_quanta
 from confide.release.cost import BudgetState, budget_state, rooms
@@ -27,6 +28,8 @@ from confide.release.custody.ledgers import (
 from confide.release.guard import FAILURE
 
 _FAILED = sha256(FAILURE).hexdigest()
+_NEWEST = 2_000
+"""So many entries are looked through for who asked lately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,20 @@ class Books:
     """The same under each account, where there are two."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spender:
+    """An analyst, or "*" for all without a cap of their own together; `left` is what one more call may cost at most,
+    by account, and `more` how many calls like the last one fit.
+    """
+
+    name: str
+    spent: float
+    cap: float | None
+    left: Mapping[str, float]
+    last: float | None
+    more: int | None
+
+
 def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: object = None) -> Books:
     """What is spent and left. `epsilon` asks for how many more calls at that ε there is room.
 
@@ -82,10 +99,40 @@ def look(policy: Policy, ledger: LedgerPath = None, analyst: str = "", epsilon: 
         state = budget_state(standing)
         exact = None if epsilon is None else parse_amount(epsilon, "epsilon")
         by_account = {} if exact is None else rooms(standing, exact)
-        fitting = None if exact is None else state.answers_left(float(exact), standing.budget)
+        fitting = None if exact is None or by_account else standing.room(standing.budget.cost(exact))
         differs = _differences(standing, policy)
         entries = _length(book) if book.durable else 0
         return Books(path, book.durable, state, entries, differs, max(by_account.values(), default=fitting), by_account)
+
+
+def spenders(policy: Policy, ledger: LedgerPath = None) -> tuple[Spender, ...]:
+    """What each analyst has spent and may spend: those with a cap, all others together, and who asked lately."""
+    with open_existing(ledger_place(policy, ledger)) as book:
+        newest = list(book.entries(after=max(0, _length(book) - _NEWEST)))
+        last = {entry.body["analyst"]: entry.body["amount"] for entry in newest if entry.kind == "charge"}
+        caps = book.standing().caps
+        named = [name for name in caps if name != ANYBODY_ELSE]
+        others = [name for name in last if name not in caps]
+        found = [_spender(book, name, last.get(name)) for name in named]
+        if ANYBODY_ELSE in caps:
+            return (*found, _spender(book, ANYBODY_ELSE, last[others[-1]] if others else None))
+        return (*found, *(_spender(book, name, last[name]) for name in sorted(others)))
+
+
+def _spender(book: Ledger, name: str, amount: list[str] | None) -> Spender:
+    standing = book.standing(name)
+    budget = standing.budget
+    # Under a cap, what counts against it; without one each account is looked at alone.
+    spent = book.spent(name) if standing.own_cap is None else standing.counted
+    loss = None if amount is None else of_quanta(tuple(int(number) for number in amount))
+    return Spender(
+        name,
+        float(budget.as_epsilon(spent)),
+        None if standing.own_cap is None else float(standing.own_cap),
+        {account: float(standing.left(account) or 0) for account in budget.accounts},
+        None if loss is None else float(budget.as_epsilon(loss)),
+        None if loss is None else standing.room(loss),
+    )
 
 
 def create(policy: Policy, ledger: LedgerPath = None) -> LedgerPlace:

@@ -69,6 +69,7 @@ def plan_join(
         unit=question.unit,
         neighbours=question.neighbours,
         affordable=standing.holds(priced.loss),
+        fitting=standing.room(priced.loss),
         budget=budget_state(standing),
         notes=tuple(notes),
         account=chosen,

@@ -135,6 +135,20 @@ class Forecast:
             )
         return notes
 
+    def size_notes(self, allocation: Allocation, counts: Sequence[int] | None) -> list[str]:
+        """How wide intervals are in the smallest, the middle and the largest group, where counts were released."""
+        if not counts:
+            return []
+        ordered = sorted(max(1, count) for count in counts)
+        sizes = dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1]))
+        widths = {rows: self._columns(allocation, rows) for rows in sizes}
+        said = []
+        for place, column in enumerate(next(iter(widths.values()))):
+            if "rows" in column.depends:
+                each = [f"±{widths[rows][place].half_width:,.4g} with {rows:,} rows" for rows in sizes]
+                said.append(f"{column.name}: {', '.join(each)}, as counts that were released before say of its groups")
+        return said
+
     def smallest_epsilon(self, within: Within) -> Fraction:
         """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
         asked = [column for column in self.question.columns if isinstance(column, ShownValue)]

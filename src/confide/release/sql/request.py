@@ -30,6 +30,7 @@ from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import cut_to_room, require_room_for_answer, rows_that_fit, too_many
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state, rooms
+from confide.release.custody.known_counts import known_counts
 from confide.release.expected import expected_rows, few_rows, group_count
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
@@ -164,6 +165,8 @@ def plan_question(
     columns, allocation = made_at(exact, predicted.at)
     notes += _threshold_notes(allocation)
     notes += predicted.rank_notes(columns)
+    if any("rows" in column.depends for column in columns):
+        notes += predicted.size_notes(allocation, known_counts(holdings, question))
     notes += grid_notes(settled(question, allocation.plans, holdings.policy, steady), holdings.policy)
     return Plan(
         columns=tuple(assuming_bounds(column, question.counted) for column in columns),
@@ -174,6 +177,7 @@ def plan_question(
         unit=question.unit,
         neighbours=question.neighbours,
         affordable=standing.holds(allocation.loss),
+        fitting=standing.room(allocation.loss),
         budget=budget_state(standing),
         notes=tuple(notes),
         threshold=None if allocation.keys is None else allocation.keys.threshold,
