@@ -60,8 +60,7 @@ def _pattern(name: str, count: int, rungs: TriangleRungs | StarRungs) -> None:
     published = PUBLISHED[name]
     source = TestRandomness(5)
     smooth, ladder = Smooth(Fraction(1)), Ladder(Fraction(1), MISS, rungs.growth)
-    alpha, degree = float(smooth.alpha), rungs.growth.degree
-    bound = smooth_bound(rungs.rungs(int(degree / alpha) + 4), alpha, degree)
+    bound = smooth_bound(rungs, float(smooth.alpha))
     drawn = [smooth.measure(count, bound, MISS, source) for _ in range(RUNS)]
     _print(name, "smooth", count, [(y, smooth.half_width(s, MISS)) for y, s in drawn], published[0], None)
     steps = np.maximum(np.array(rungs.rungs(ladder.length), dtype=np.int64), ladder.growth.floor)

@@ -521,7 +521,16 @@ def _patterns(edges: Sequence[tuple[int, int]]) -> dict[str, int]:
         near.setdefault(b, set()).add(a)
     triangles = sum(len(near[a] & near[b]) for a, b in edges) // 3
     stars = {leaves: sum(math.comb(len(own), leaves) for own in near.values()) for leaves in (2, 3)}
-    return {"edges": len(edges), "triangles": triangles, "stars_2": stars[2], "stars_3": stars[3]}
+    corners = [math.comb(len(near[a] & near[b]), 2) for a, b in combinations(near, 2)]
+    cliques = sum(d in near[c] for a, b in edges for c, d in combinations(near[a] & near[b], 2)) // 6
+    return {
+        "edges": len(edges),
+        "triangles": triangles,
+        "rectangles": sum(corners) // 2,
+        "cliques_4": cliques,
+        "stars_2": stars[2],
+        "stars_3": stars[3],
+    }
 
 
 def graph_cells() -> Iterator[Cell]:
@@ -532,7 +541,12 @@ def graph_cells() -> Iterator[Cell]:
     }
     ways = [("edge", "edges", "laplace")]
     ways += [("edge", what, way) for what in ("triangles", "stars_2", "stars_3") for way in ("ladder", "smooth")]
-    ways += [("node", what, way) for what in ("edges", "triangles", "stars_2") for way in ("truncate", "r2t")]
+    ways += [("edge", what, "smooth") for what in ("rectangles", "cliques_4")]
+    ways += [
+        ("node", what, way)
+        for what in ("edges", "triangles", "rectangles", "cliques_4", "stars_2")
+        for way in ("truncate", "r2t")
+    ]
     for place, (name, edges) in enumerate(_graphs().items()):
         frame = pl.DataFrame(
             {"src": [a for a, _ in edges], "dst": [b for _, b in edges]}, schema={"src": pl.Int64, "dst": pl.Int64}

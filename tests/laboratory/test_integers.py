@@ -15,13 +15,15 @@ import confide
 SOURCES = Path(confide.__file__).parent
 ADDING = {"sum", "cumsum", "prod", "cumprod", "dot", "matmul", "einsum", "tensordot", "bincount", "reduceat"}
 BOUNDS = {
-    "engine/read/network.py": (8, "degrees and paths of two edges: fewer than 2^31 edges, so at most 2^62"),
+    "engine/read/network.py": (9, "degrees and paths of two edges: fewer than 2^31 edges, so at most 2^62"),
     "engine/read/multipass.py": (3, "rows"),
     "engine/read/cells_from_tally.py": (
         5,
         "rows; a weighted sum is in 64 bits only where largest × rows is small",
     ),
-    "engine/read/triangle.py": (4, "places; and a hash, which may wrap and is compared after"),
+    "engine/read/clique.py": (4, "places; products below 2^16, and their sums below 2^48, in floats that hold them"),
+    "engine/read/rectangle.py": (8, "places; four times the rectangles, below 2^63; paths of three edges, below 2^33"),
+    "engine/read/triangle.py": (3, "places; and a hash, which may wrap and is compared after"),
     "mechanism/graph/bounded_degree.py": (4, "degrees up to a level of at most 2^20"),
     "mechanism/join/curved.py": (6, "doubles, and how many sets"),
     "mechanism/join/set_block.py": (9, "doubles"),

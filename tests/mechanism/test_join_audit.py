@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from confide.engine.read.network import network_of, triangle_facts
+from confide.engine.read.rectangle import rectangle_facts
 from confide.engine.read.triangle import alike, triangle_sets
 from confide.mechanism import TestRandomness
 from confide.mechanism.graph.ladder import Ladder
-from confide.mechanism.graph.pattern import TriangleRungs
+from confide.mechanism.graph.pattern import RectangleRungs, TriangleRungs, smooth_bound
 from confide.mechanism.join.packing import Packing
 from confide.mechanism.join.truncation import Levels, Race, Truncation, clipped_totals
 from confide.mechanism.noise.additive import Additive
 from confide.mechanism.smooth.gaussian import SmoothGaussian, Tuning
+from confide.mechanism.smooth.smooth import Smooth
 from confide.mechanism.smooth.vector import SmoothVector
 from tests.conformance.audit import audit
 
@@ -109,6 +111,22 @@ def triangles(growing=True):
     return (*sampled(release, *worlds), ladder.loss)
 
 
+def rectangles(growing=True):
+    """An edge of three hubs that share eight nodes comes or goes. Without growth a mutant: an edge changes one."""
+    pairs = [(hub, node) for hub in range(3) for node in range(3, 11)]
+    mechanism, worlds = Smooth(ONE), []
+    for own in (pairs, pairs[1:]):
+        ends = {"a": np.array([a for a, _ in own]), "b": np.array([b for _, b in own])}
+        facts = rectangle_facts(network_of(ends, directed=False))
+        bound = smooth_bound(RectangleRungs(facts.paths, facts.shared), float(mechanism.alpha))
+        worlds.append((facts.count, bound if growing else 1.0))
+
+    def release(data, source):
+        return mechanism.measure(*data, 0.1, source)
+
+    return (*sampled(release, *worlds), mechanism.loss)
+
+
 def shared(levels):
     """A unit comes that has a hundred times more rows than any level, each shared with two others who have no more."""
     rows = 100 * levels.edges[-1]
@@ -182,6 +200,7 @@ AUDITS = {
     "truncate, triangles of nodes": lambda: nodes(Truncation),
     "r2t, triangles of nodes": lambda: nodes(Race),
     "ladder, triangles": triangles,
+    "smooth, rectangles": rectangles,
 }
 
 
@@ -199,6 +218,7 @@ MUTANTS = {
     "levels forgotten, one owner": lambda: cut(Race, 1, Forgetful(64)),
     "levels forgotten, three owners": lambda: cut(Truncation, 3, Forgetful(64, 3)),
     "a ladder without growth": lambda: triangles(growing=False),
+    "rectangles for which an edge changes one": lambda: rectangles(growing=False),
 }
 
 

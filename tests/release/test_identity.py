@@ -57,6 +57,8 @@ PEOPLE: dict[str, Call] = {
         "SELECT COUNT(*) AS n FROM person WHERE sex = 'F'", pl.DataFrame({"sex": ["F", "M"]}), within=5, epsilon=1
     ),
     "triangles": lambda session: session.graph("visit", "person_id", "ward").triangles(epsilon=1),
+    "rectangles": lambda session: session.graph("visit", "person_id", "ward").rectangles(epsilon=1),
+    "cliques": lambda session: session.graph("visit", "person_id", "ward").cliques(4, epsilon=1, at_most=20),
 }  # fmt: skip
 
 GOLDEN: dict[str, list[str]] = {
@@ -77,6 +79,8 @@ GOLDEN: dict[str, list[str]] = {
     "synthesis": ["51acc007d8c5da10", "9a33a3fc031ba0cf", "9b8a7c0ca853b6ad"],
     "verdict": ["d9284a69de822f49"],
     "triangles": ["32116891c294d215"],
+    "rectangles": ["dffe02414e91e6b7"],
+    "cliques": ["a9e0ec9b9484376f"],
 }
 
 

@@ -181,9 +181,10 @@ class Session:
 
         `progress` is told, for each answer, what is being done, how many steps are done, and of how many.
         """
-        from confide.release.graph.graph import open_graph  # noqa: PLC0415  loaded when used
+        from confide.release.graph.edge_table import edge_table  # noqa: PLC0415  loaded when used
+        from confide.release.graph.graph import Graph  # noqa: PLC0415
 
-        return open_graph(self._holdings, table, source, target, directed, unit, account, progress)
+        return Graph(edge_table(self._holdings, table, source, target, directed, unit, account, progress))
 
     def plan_microdata(
         self,

@@ -11,9 +11,11 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
+from confide.engine.read.clique import clique_count
 from confide.engine.read.network import degrees, histogram_of, network_of, star_count, star_pairs, triangle_facts
+from confide.engine.read.rectangle import rectangle_facts
 from confide.mechanism.graph.ladder import Ladder, cut_rungs, log_width, rung_ends
-from confide.mechanism.graph.pattern import StarRungs, TriangleRungs, smooth_bound
+from confide.mechanism.graph.pattern import CliqueRungs, RectangleRungs, StarRungs, TriangleRungs, smooth_bound
 
 FAR = 3
 
@@ -126,13 +128,20 @@ def test_an_edge_between_hubs_is_in_stars_of_both():
     assert ordered == [math.perm(degree + 1, 3) - math.perm(degree, 3) for degree in (50, 51)]
 
 
-def test_the_smooth_bound_is_never_cut_early():
-    rungs = TriangleRungs((2,), (9,), 1)
-    far = smooth_bound(rungs.rungs(2_000), 0.01, 2)
-    steps = np.arange(2_000)
-    assert far == pytest.approx(float((rungs.rungs(2_000) * np.exp(-0.01 * steps)).max()), rel=1e-6)
-    with pytest.raises(ValueError, match="beyond"):
-        smooth_bound(rungs.rungs(100), 0.01, 2)
+@pytest.mark.parametrize("alpha", [4.0, 1.0, 0.2, 0.01])
+@pytest.mark.parametrize(
+    "rungs",
+    [
+        TriangleRungs((), (), 1), TriangleRungs((2,), (9,), 3), StarRungs((), 6, ordered=False),
+        StarRungs(((5, 3),), 4, ordered=True), RectangleRungs(0, 0), RectangleRungs(0, 1), RectangleRungs(3, 4),
+        RectangleRungs(60, 2), *(CliqueRungs(TriangleRungs(*facts, 1), size)
+                                 for facts in (((), ()), ((2,), (9,)), ((0,), (30,))) for size in (3, 4, 5)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_smooth_bound_is_never_cut_early(rungs, alpha):
+    numbers = np.array([float(rung) for rung in rungs.rungs(6_000)])
+    assert smooth_bound(rungs, alpha) == pytest.approx((numbers * np.exp(-alpha * np.arange(6_000))).max(), rel=1e-6)
 
 
 # --- ladders over every small graph, new nodes included --------------------------------------------------------------
@@ -197,6 +206,22 @@ def _stars_found(leaves):
     return found
 
 
+@cache
+def _rectangles_found(graph, directed):
+    facts = rectangle_facts(_network(graph, directed))
+    return facts.count, RectangleRungs(facts.paths, facts.shared)
+
+
+def _cliques_found(size):
+    @cache
+    def found(graph, directed):
+        facts = triangle_facts(_network(graph, directed))
+        rungs = CliqueRungs(TriangleRungs(facts.shared, facts.reach, 1), size)
+        return clique_count(_network(graph, directed), size), rungs
+
+    return found
+
+
 PATTERNS = {"triangles": _triangles_found, **{f"{leaves}-stars": _stars_found(leaves) for leaves in range(2, 7)}}
 
 
@@ -204,22 +229,26 @@ PATTERNS = {"triangles": _triangles_found, **{f"{leaves}-stars": _stars_found(le
 def _is_ladder(first, second):
     """What the proofs of the ladder and of the smooth bound ask of two neighbours."""
     (one, rungs), (two, others) = first, second
-    growth = rungs.growth
-    for least in (0, growth.floor):
+    for least in (0, rungs.growth.floor) if hasattr(rungs, "growth") else (0,):
         here, there = (cut_rungs(own.rungs(LENGTH), least) for own in (rungs, others))
         assert abs(one - two) <= min(here[0], there[0])
         assert (there[:-1] <= here[1:]).all()
         assert (here[:-1] <= there[1:]).all()
         assert abs(log_width(here, 5, ALPHA) - log_width(there, 5, ALPHA)) <= ALPHA + 1e-9
-    smooth = [smooth_bound(own.rungs(LENGTH), ALPHA, growth.degree) for own in (rungs, others)]
+    smooth = [smooth_bound(own, ALPHA) for own in (rungs, others)]
     assert min(smooth) >= abs(one - two)
     assert abs(math.log(smooth[0] / smooth[1])) <= ALPHA + 1e-9
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_rungs_are_a_ladder_and_bounds_are_smooth_with_new_nodes_too(pattern, directed):
-    found = PATTERNS[pattern]
+UNDIRECTED_PATTERNS = {"rectangles": _rectangles_found, "4-cliques": _cliques_found(4), "5-cliques": _cliques_found(5)}
+ALL = [
+    *((pattern, found, directed) for pattern, found in PATTERNS.items() for directed in (False, True)),
+    *((pattern, found, False) for pattern, found in UNDIRECTED_PATTERNS.items()),
+]
+
+
+@pytest.mark.parametrize(("pattern", "found", "directed"), ALL)
+def test_rungs_are_a_ladder_and_bounds_are_smooth_with_new_nodes_too(pattern, found, directed):
     for graph in _kinds_of_graphs(directed):
         here = found(graph, directed)
         for other in _neighbours(graph, directed):
@@ -227,15 +256,71 @@ def test_rungs_are_a_ladder_and_bounds_are_smooth_with_new_nodes_too(pattern, di
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_they_are_on_all_graphs_whatever_their_nodes_are_called(pattern, directed):
-    found = PATTERNS[pattern]
+@pytest.mark.parametrize(("pattern", "found", "directed"), ALL)
+def test_they_are_on_all_graphs_whatever_their_nodes_are_called(pattern, found, directed):
     slots = _slots(SMALL[directed], directed)
     for code in range(1 << len(slots)):
         graph = _of_code(code, slots)
         for other in _neighbours(graph, directed):
             _is_ladder(found(graph, directed), found(other, directed))
+
+
+def _rectangles(edges, nodes):
+    return sum(
+        all(frozenset(pair) in edges for pair in ((a, b), (b, c), (c, d), (d, a)))
+        for w, x, y, z in combinations(range(nodes), 4)
+        for a, b, c, d in ((w, x, y, z), (w, y, x, z), (w, x, z, y))
+    )
+
+
+def _cliques(edges, nodes, size):
+    return sum(
+        all(frozenset(pair) in edges for pair in combinations(some, 2)) for some in combinations(range(nodes), size)
+    )
+
+
+@pytest.mark.parametrize("pattern", UNDIRECTED_PATTERNS)
+def test_patterns_of_more_nodes_change_by_no_more_than_their_rungs_after_some_changes(pattern):
+    """By looking at all graphs of five nodes within two changes, from every shape of graph."""
+    found = UNDIRECTED_PATTERNS[pattern]
+    count = _rectangles if pattern == "rectangles" else lambda edges, nodes: _cliques(edges, nodes, int(pattern[0]))
+    slots = _slots(5, directed=False)
+    counts = {graph: count({frozenset(edge) for edge in graph}, 5) for graph in _worlds(slots)}
+    local = {graph: max(abs(counts[graph] - counts[graph ^ {slot}]) for slot in slots) for graph in counts}
+    reached = 0
+    for graph in _kinds_of_graphs(False):
+        exact, rungs = found(graph, False)
+        assert exact == counts[graph]
+        near, once, twice = rungs.rungs(3)
+        assert local[graph] <= near
+        reached += local[graph] == near
+        assert max(local[graph ^ {slot}] for slot in slots) <= once
+        assert max(local[graph ^ {one, two}] for one, two in combinations(slots, 2)) <= twice
+    # What one edge changes is known exactly for rectangles; for cliques where all common neighbours are joined.
+    assert reached == len(_kinds_of_graphs(False)) if pattern == "rectangles" else reached >= 10
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_an_edge_of_a_large_clique_is_in_many_small_ones(size):
+    """Graphs of five nodes do not show it: they have no more pairs of common neighbours than common neighbours."""
+    whole = frozenset(combinations(range(12), 2))
+    found = _cliques_found(size)
+    (one, rungs), (two, _) = found(whole, False), found(whole - {(0, 1)}, False)
+    assert one - two == rungs.rungs(1)[0] == math.comb(10, size - 2)
+
+
+def test_paths_that_do_not_grow_with_what_nodes_share_would_not_do():
+    """A mutant that takes one edge for two paths more is caught on graphs of eight nodes, and the rungs hold there."""
+    random, most = np.random.default_rng(8), 0
+    for _ in range(30):
+        share = random.uniform(0.2, 0.9)
+        graph = frozenset(pair for pair in combinations(range(8), 2) if random.random() < share)
+        here = _rectangles_found(graph, False)
+        for slot in set(combinations(range(8), 2)) - graph:
+            there = _rectangles_found(graph | {slot}, False)
+            _is_ladder(here, there)
+            most = max(most, there[1].paths - here[1].paths)
+    assert most > 2
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])

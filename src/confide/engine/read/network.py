@@ -158,7 +158,7 @@ def degrees(network: Network) -> Places:
 
 def triangle_facts(network: Network) -> TriangleFacts:
     """Triangles of an undirected graph; of a directed one ordered matches of (x, y), (y, z), (z, x)."""
-    matrix = _adjacency(network)
+    matrix = adjacency(network)
     out, into = (np.asarray(matrix.sum(axis=axis)).ravel().astype(np.int64) for axis in (1, 0))
     codes = np.repeat(np.arange(network.nodes), np.diff(matrix.indptr)) * network.nodes + matrix.indices
     codes.sort()
@@ -212,7 +212,7 @@ def star_pairs(network: Network) -> tuple[tuple[int, int], ...]:
     if network.directed or network.nodes < 2:
         return ((int(counts.max(initial=0)), 0),)
     order = np.argsort(-counts, kind="stable")
-    matrix = _adjacency(network)
+    matrix = adjacency(network)
     first, second = int(counts[order[0]]), int(counts[order[1]])
     pairs = {(first, 0), (first - 1, second - 1)}
     for node in order[counts[order] == first]:
@@ -230,7 +230,7 @@ def star_pairs(network: Network) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(pairs))
 
 
-def _adjacency(network: Network) -> Any:
+def adjacency(network: Network) -> Any:
     source, target = network.source, network.target
     if not network.directed:
         source, target = np.concatenate([source, target]), np.concatenate([target, source])
@@ -245,7 +245,7 @@ def joined(codes: Places, wanted: Places) -> NDArray[np.bool_]:
     return found
 
 
-def runs(paths: Places) -> list[tuple[int, int]]:
+def runs(paths: Any) -> list[tuple[int, int]]:
     """Runs of places whose paths of two edges together fit into memory."""
     work = np.cumsum(paths)
     cuts, begin = [], 0
@@ -255,6 +255,12 @@ def runs(paths: Places) -> list[tuple[int, int]]:
         cuts.append((begin, end))
         begin = end
     return cuts
+
+
+def laid_out(counts: Places) -> tuple[Places, Places]:
+    """Every place as often as it counts, and beside it 0, 1, ... up to that."""
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _keep_largest(best: dict[int, int], keys: Places, values: Places) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.engine.read.network import Network, Places, joined, runs
+from confide.engine.read.network import Network, Places, joined, laid_out, runs
 
 
 def triangle_sets(network: Network) -> tuple[Places, Places]:
@@ -12,16 +12,7 @@ def triangle_sets(network: Network) -> tuple[Places, Places]:
     In an undirected graph once; in a directed one three times for each of the two ways round that is there.
     """
     nodes = max(network.nodes, 1)
-    low, high = np.minimum(network.source, network.target), np.maximum(network.source, network.target)
-    codes = np.unique(low * nodes + high)
-    low, high = codes // nodes, codes % nodes
-    # From the end of lower degree to the other: then no node has many edges out of it.
-    counts = np.bincount(np.concatenate([low, high]), minlength=nodes)
-    order = np.lexsort((np.arange(nodes), counts))
-    rank = np.empty(nodes, dtype=np.int64)
-    rank[order] = np.arange(nodes)
-    first, second = np.minimum(rank[low], rank[high]), np.maximum(rank[low], rank[high])
-    codes = np.sort(first * nodes + second)
+    order, codes = by_degree(network)
     first, second = codes // nodes, codes % nodes
     ends = np.searchsorted(first, np.arange(nodes), side="right")
     later = ends[first] - np.arange(len(first)) - 1  # edges out of the same node, after this one
@@ -36,6 +27,21 @@ def triangle_sets(network: Network) -> tuple[Places, Places]:
         ways += _cycle(arrows, nodes, *round_trip)
     kept = ways > 0
     return members[kept], 3 * ways[kept]
+
+
+def by_degree(network: Network) -> tuple[Places, Places]:
+    """Nodes by how many they are joined to, fewest first, and all edges between places in that order, each from the
+    lower place to the higher one and written as first × nodes + second: then no node has many edges out of it.
+    """
+    nodes = max(network.nodes, 1)
+    low, high = np.minimum(network.source, network.target), np.maximum(network.source, network.target)
+    codes = np.unique(low * nodes + high)
+    low, high = codes // nodes, codes % nodes
+    counts = np.bincount(np.concatenate([low, high]), minlength=nodes)
+    order = np.lexsort((np.arange(nodes), counts))
+    rank = np.empty(nodes, dtype=np.int64)
+    rank[order] = np.arange(nodes)
+    return order, np.sort(np.minimum(rank[low], rank[high]) * nodes + np.maximum(rank[low], rank[high]))
 
 
 def alike(network: Network) -> Places:
@@ -67,9 +73,9 @@ def alike(network: Network) -> Places:
 
 
 def _closed(codes: Places, second: Places, later: Places, nodes: int, begin: int, end: int) -> Places:
-    counts = later[begin:end]
-    edges = np.repeat(np.arange(begin, end), counts)
-    others = edges + 1 + np.arange(len(edges)) - np.repeat(np.cumsum(counts) - counts, counts)
+    edges, steps = laid_out(later[begin:end])
+    edges += begin
+    others = edges + 1 + steps
     there = joined(codes, second[edges] * nodes + second[others])
     edges, others = edges[there], others[there]
     return np.stack([codes[edges] // nodes, second[edges], second[others]], axis=1)

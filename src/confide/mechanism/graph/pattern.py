@@ -1,4 +1,4 @@
-"""How much one edge can change the number of triangles or stars of a graph, at any distance: ladders of graph patterns.
+"""How much one edge can change the number of patterns of a graph, at any distance: ladders of graph patterns.
 
 Nodes are not declared anywhere, so there is always one more: no sensitivity ends at the number of nodes, and a pair of
 nodes is any two of endlessly many, most of which have no edge. Over those pairs the rungs are the largest change by one
@@ -35,6 +35,9 @@ class TriangleRungs:
     def growth(self) -> SteadyGrowth:
         return SteadyGrowth(self.weight)
 
+    def looked_at(self, alpha: float) -> int:
+        return int(self.growth.degree / alpha) + 4
+
     def rungs(self, length: int) -> Integers:
         """The largest change by one edge after 0, 1, 2, ... changes."""
         steps = np.arange(length, dtype=np.int64)
@@ -61,6 +64,9 @@ class StarRungs:
     def growth(self) -> PowerGrowth:
         return PowerGrowth(self.leaves - 1)
 
+    def looked_at(self, alpha: float) -> int:
+        return int(self.growth.degree / alpha) + 4
+
     def rungs(self, length: int) -> list[int]:
         """Python's integers: a degree to the power of the number of leaves may pass 64 bits."""
         power, first = self.leaves - 1, self.growth.first
@@ -74,10 +80,67 @@ class StarRungs:
         return result
 
 
-def smooth_bound(rungs: Integers | list[int], alpha: float, degree: int) -> float:
-    """max over k of exp(-αk) r_k, enlarged by 10^-10: `rungs` must reach beyond degree / α + 2."""
-    if len(rungs) < degree / alpha + 2:
-        raise ValueError("too few rungs: the maximum may lie beyond")
-    logarithms = np.array([math.log(rung) if rung > 0 else -math.inf for rung in rungs])
+@dataclass(frozen=True, slots=True)
+class RectangleRungs:
+    """Rectangles: cycles of four nodes of an undirected graph, as sets of edges.
+
+    An edge between i and j is in one for each path of three edges from i to j: the edge changes their number by that,
+    whether it is there or not. Let P be the most such paths of any pair, and C the most nodes that any pair has in
+    common. One other edge xy that comes makes new paths from i to j in one of three places, and of two only where these
+    are the same place: as the first edge, x = i, one for each node that y and j have in common, at most C; as the last,
+    alike; in the middle, i x y j and i y x j, at most 2. So P grows by at most max(2, C), and C by at most 1, because
+    xy gives x one node more in common with each neighbour of y, and reverse. An edge that goes lowers both. Nodes
+    without edges have no paths and nothing in common, and the argument holds for them as for others: x may be new.
+
+    So r_t = P + Σ max(2, C + s) over s < t is at least what one edge changes after t changes, and r_t(D') <=
+    r_(t+1)(D): P' is at most P + max(2, C), which is the first step of D, and the later steps of D are no less than
+    those of D'. With C common nodes u and one of them have C - 1 paths between them, so P >= C - 1; hence r_(t+1) / r_t
+    <= 1 + 2 / (t - 1), and exp(-αt) r_t falls from t = 2 / α + 1 on.
+    """
+
+    paths: int
+    shared: int
+
+    def looked_at(self, alpha: float) -> int:
+        return int(2 / alpha) + 4
+
+    def rungs(self, length: int) -> list[int]:
+        result, rung = [], self.paths
+        for step in range(length):
+            result.append(rung)
+            rung += max(2, self.shared + step)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class CliqueRungs:
+    """Cliques of `size` nodes of an undirected graph, three or more.
+
+    An edge is in one for each clique of size - 2 nodes among those that both of its ends are joined to: at most
+    C(a, size - 2), a the number of these. After t changes a is at most the rung a_t of triangles, and a_t(D') <=
+    a_(t+1)(D); what grows with a keeps that. (Where all who are joined to both ends are joined to each other, it is
+    what the edge changes; else more.) A rung a_t grows by at most one and is at least ⌊t / 2⌋, and C(a + 1, p) /
+    C(a, p) = 1 + p / (a + 1 - p), so exp(-αt) C(a_t, p) falls from t = 2p / α + 2p on.
+    """
+
+    triangles: TriangleRungs
+    size: int
+
+    def looked_at(self, alpha: float) -> int:
+        power = self.size - 2
+        return int(2 * power / alpha) + 2 * power + 4
+
+    def rungs(self, length: int) -> list[int]:
+        """Python's integers: they may pass 64 bits."""
+        return [math.comb(rung, self.size - 2) for rung in self.triangles.rungs(length).tolist()]
+
+
+Rungs = TriangleRungs | StarRungs | RectangleRungs | CliqueRungs
+
+
+def smooth_bound(rungs: Rungs, alpha: float) -> float:
+    """max over k of exp(-αk) r_k, enlarged by 10^-10: `looked_at` says from where on it falls."""
+    numbers = rungs.rungs(rungs.looked_at(alpha))
+    logarithms = np.array([math.log(rung) if rung > 0 else -math.inf for rung in numbers])
     largest = float((logarithms - alpha * np.arange(len(logarithms))).max())
     return math.exp(min(largest, 700.0)) * (1 + 1e-10)

@@ -1,4 +1,4 @@
-"""Patterns of a graph whose edges are the rows of a table: triangles, stars, edges, degrees; with intervals."""
+"""Patterns of a graph whose edges are the rows of a table: triangles, cliques, rectangles, stars, edges, degrees."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,20 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import EpsilonTooSmall, ParameterError, QueryError
-from confide.host.progress import Tell
 from confide.mechanism.graph.ladder import SMALLEST_EPSILON, Ladder
-from confide.mechanism.graph.pattern import StarRungs, TriangleRungs, smooth_bound
+from confide.mechanism.graph.pattern import (
+    CliqueRungs,
+    RectangleRungs,
+    Rungs,
+    StarRungs,
+    TriangleRungs,
+    smooth_bound,
+)
 from confide.mechanism.noise.additive import Additive, laplace
 from confide.mechanism.smooth.gaussian import SmoothGaussian
 from confide.mechanism.smooth.smooth import Smooth
-from confide.policy import Category, Column, Identifier, KeyUnit, Policy, Table, Text
 from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.loss import ZCDP
-from confide.query.spelling import nearest
-from confide.release.account import AUTO
 from confide.release.answer.answer import Answer, KeyColumn
-from confide.release.arguments import plain_text
-from confide.release.graph.nodes import edges_by_node, histogram_by_node, stars_by_node, triangles_by_node
+from confide.release.graph.nodes import (
+    cliques_by_node,
+    edges_by_node,
+    histogram_by_node,
+    rectangles_by_node,
+    stars_by_node,
+    triangles_by_node,
+)
 from confide.release.graph.request import (
     Counted,
     EdgeTable,
@@ -34,7 +43,6 @@ from confide.release.graph.request import (
     inside,
     named,
 )
-from confide.release.guard import callers
 from confide.release.holdings import Holdings
 
 if TYPE_CHECKING:
@@ -44,8 +52,8 @@ if TYPE_CHECKING:
 MOST_LEAVES: Final = 6
 LADDER_LEAVES: Final = 3
 MOST_DEGREES: Final = 10_000
+MOST_MEMBERS: Final = 5  # of a clique
 
-Rungs = TriangleRungs | StarRungs
 Found = Callable[["Network"], tuple[int, Rungs]]
 
 
@@ -110,6 +118,69 @@ class Graph:
             return facts.count, TriangleRungs(facts.shared, facts.reach, 3 if self.directed else 1)
 
         return self._by_edge("triangles", mechanism, found, epsilon, confidence)
+
+    def cliques(
+        self,
+        size: int,
+        epsilon: object,
+        confidence: float = 0.95,
+        *,
+        mechanism: str = "auto",
+        at_most: int | None = None,
+    ) -> Answer:
+        """How many cliques: sets of `size` nodes that are all joined, three to five. Cliques of three are triangles.
+
+        `at_most`, for nodes as the unit: how many edges a node has at most, as is known without looking.
+        """
+        members = whole_number(size)
+        if members is None or not 3 <= members <= MOST_MEMBERS:
+            raise ParameterError(
+                f"cliques have 3 to {MOST_MEMBERS} nodes, not {shown_value(size)}; two that are joined are an edge: "
+                "ask edges()"
+            )
+        self._undirected("cliques")
+        if members == 3:
+            return self.triangles(epsilon, confidence, mechanism=mechanism, at_most=at_most)
+        if self.unit == "node":
+            return ask(self._edges, cliques_by_node(self._edges, members, mechanism, at_most), epsilon, confidence)
+        _nothing_cut(at_most)
+
+        def found(network: "Network") -> tuple[int, CliqueRungs]:
+            from confide.engine.read.clique import clique_count  # noqa: PLC0415  heavy, and loaded when used
+            from confide.engine.read.network import triangle_facts  # noqa: PLC0415
+
+            facts = triangle_facts(network)
+            rungs = CliqueRungs(TriangleRungs(facts.shared, facts.reach, 1), members)
+            return clique_count(network, members), rungs
+
+        return self._by_edge(f"cliques_{members}", mechanism, found, epsilon, confidence, ("smooth",))
+
+    def rectangles(
+        self, epsilon: object, confidence: float = 0.95, *, mechanism: str = "auto", at_most: int | None = None
+    ) -> Answer:
+        """How many rectangles: cycles of four nodes, whether their diagonals are joined or not.
+
+        `at_most`, for nodes as the unit: how many edges a node has at most, as is known without looking.
+        """
+        self._undirected("rectangles")
+        if self.unit == "node":
+            return ask(self._edges, rectangles_by_node(self._edges, mechanism, at_most), epsilon, confidence)
+        _nothing_cut(at_most)
+
+        def found(network: "Network") -> tuple[int, RectangleRungs]:
+            from confide.engine.read.rectangle import rectangle_facts  # noqa: PLC0415  heavy, and loaded when used
+
+            facts = rectangle_facts(network)
+            return facts.count, RectangleRungs(facts.paths, facts.shared)
+
+        return self._by_edge("rectangles", mechanism, found, epsilon, confidence, ("smooth",))
+
+    def _undirected(self, what: str) -> None:
+        if self.directed:
+            raise QueryError(
+                f"{what} are counted in undirected graphs, and this one is directed: leave out directed=True, and "
+                "(a, b) and (b, a) are one edge"
+            )
 
     def stars(
         self,
@@ -196,7 +267,9 @@ class Graph:
 
             def count(network: "Network") -> Counted:
                 if smooth is None:
-                    return Counted((_ladder(*found(network), share, miss, self._edges.holdings),))
+                    exact, rungs = found(network)
+                    assert isinstance(rungs, TriangleRungs | StarRungs)  # others have no ladder
+                    return Counted((_ladder(exact, rungs, share, miss, self._edges.holdings),))
                 return Counted((_smooth(*found(network), smooth, miss, self._edges.holdings),))
 
             return PatternCount(chosen, count)
@@ -213,72 +286,6 @@ class Graph:
         return ask(self._edges, both, epsilon, confidence)
 
 
-def open_graph(
-    holdings: Holdings,
-    table: object,
-    source: object,
-    target: object,
-    directed: object,
-    unit: object,
-    account: object = AUTO,
-    progress: Tell | None = None,
-) -> Graph:
-    """The graph of an edge table, or a refusal from the policy alone."""
-    policy = holdings.policy
-    holdings.accounts(account)  # refuses one that there is not
-    if not isinstance(directed, bool):
-        raise ParameterError(f"directed={shown_value(directed)} is not True or False")
-    unit = plain_text(unit)
-    if unit is not None and not (isinstance(unit, str) and unit in ("edge", "node")):
-        raise ParameterError(f"unit={shown_value(unit)} is not a unit of a graph; there are 'edge' and 'node'")
-    found = _table(policy, plain_text(table))
-    ends = [_end(found, plain_text(column)) for column in (source, target)]
-    if ends[0].name == ends[1].name:
-        raise QueryError(f"both ends of an edge would be {ends[0].name}; name the two columns that hold its ends")
-    protected: Protected = "node" if unit == "node" else "edge"
-    if isinstance(policy.unit, KeyUnit):
-        protected = "node"
-        own = _own_columns(policy, found)
-        if not own & {column.name for column in ends} or unit == "edge":
-            raise QueryError(
-                f"the policy protects {policy.unit}, with all rows that refer to it, so a graph of {found.name} needs "
-                f"its nodes to be that key: name {', '.join(sorted(own)) or 'a column that refers to it'} as one end"
-            )
-    callers(progress)  # refuses what is no function
-    return Graph(EdgeTable(holdings, found.name, ends[0].name, ends[1].name, directed, protected, progress, account))
-
-
-def _own_columns(policy: Policy, table: Table) -> set[str]:
-    """Columns of a table that hold the unit's key itself."""
-    assert isinstance(policy.unit, KeyUnit)
-    if table.name == policy.unit.table:
-        return {policy.unit.column}
-    path = policy.unit_path(table.name)
-    return {path[0].column} if len(path) == 1 else set()
-
-
-def _table(policy: Policy, name: object) -> Table:
-    known = {own.casefold(): table for own, table in policy.tables.items()}
-    if not isinstance(name, str) or name.casefold() not in known:
-        said = name if isinstance(name, str) else shown_value(name)
-        raise QueryError(f"there is no table {said[:60]}; {nearest(said, policy.tables, 'the policy has')}")
-    table = known[name.casefold()]
-    if table.public:
-        raise QueryError(f"{table.name} is public; it needs no privacy, read it directly")
-    return table
-
-
-def _end(table: Table, name: object) -> Column:
-    known = {own.casefold(): column for own, column in table.columns.items()}
-    if not isinstance(name, str) or name.casefold() not in known:
-        said = name if isinstance(name, str) else shown_value(name)
-        raise QueryError(f"there is no column {said[:60]}; {nearest(said, table.columns, 'the policy names')}")
-    column = known[name.casefold()]
-    if not isinstance(column, Identifier | Text | Category):
-        raise QueryError(f"{column.name} does not name nodes; the ends of edges are columns of type id, text or values")
-    return column
-
-
 def _nothing_cut(at_most: object) -> None:
     if at_most is not None:
         raise ParameterError("at_most is for nodes as the unit; with edges as the unit nothing is cut: leave it out")
@@ -291,8 +298,7 @@ def _noised(counts: NDArray[np.int64], noise: Additive, miss: float, holdings: H
 
 
 def _smooth(count: int, rungs: Rungs, smooth: Smooth | SmoothGaussian, miss: float, holdings: Holdings) -> Estimate:
-    alpha, degree = float(smooth.alpha), rungs.growth.degree
-    bound = smooth_bound(rungs.rungs(int(degree / alpha) + 4), alpha, degree)
+    bound = smooth_bound(rungs, float(smooth.alpha))
     if isinstance(smooth, SmoothGaussian):
         values, half = smooth.measure([count], bound, miss, holdings.randomness)
         return inside(values[0], half)
@@ -300,7 +306,9 @@ def _smooth(count: int, rungs: Rungs, smooth: Smooth | SmoothGaussian, miss: flo
     return inside(noised, int(smooth.half_width(scale, miss)) + 1)
 
 
-def _ladder(count: int, rungs: Rungs, epsilon: Fraction, miss: float, holdings: Holdings) -> Estimate:
+def _ladder(
+    count: int, rungs: TriangleRungs | StarRungs, epsilon: Fraction, miss: float, holdings: Holdings
+) -> Estimate:
     ladder = Ladder(epsilon, miss, rungs.growth)
     drawn, half = ladder.measure(count, rungs.rungs(ladder.length), holdings.randomness)
     return inside(drawn, half)

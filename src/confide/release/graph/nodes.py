@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_NEIGHBOURS: Final = 2**20
 """How many edges one node may have at most, for node privacy; more are cut."""
 MOST_TRIANGLES: Final = 2**24
-"""The same for triangles."""
+"""The same for triangles, larger cliques and rectangles."""
 
 Packed = Callable[["Network", Sequence[int]], list[int]]
 MECHANISMS: Final = ("truncate", "r2t")
@@ -42,6 +42,25 @@ def triangles_by_node(edges: EdgeTable, mechanism: object, at_most: object) -> P
     shape = _Packed(
         "triangles", 3, MOST_TRIANGLES, (lambda most: 3 * most * most) if edges.directed else _pairs, packed_triangles
     )
+    return _packed_pattern(edges, shape, named(mechanism, MECHANISMS), _declared(at_most, 2))
+
+
+def cliques_by_node(edges: EdgeTable, size: int, mechanism: object, at_most: object) -> Pattern:
+    """The same of the cliques. A node with so many edges is in no more than it has sets of neighbours."""
+    shape = _Packed(
+        f"cliques_{size}",
+        size,
+        MOST_TRIANGLES,
+        lambda most: comb(most, size - 1),
+        lambda network, levels: packed_cliques(network, levels, size),
+        f"cliques of {size} nodes",
+    )
+    return _packed_pattern(edges, shape, named(mechanism, MECHANISMS), _declared(at_most, size - 1))
+
+
+def rectangles_by_node(edges: EdgeTable, mechanism: object, at_most: object) -> Pattern:
+    """The same of the rectangles. Two neighbours of a node, and another one of the first, are the other corners."""
+    shape = _Packed("rectangles", 4, MOST_TRIANGLES, lambda most: _pairs(most) * (most - 1), packed_rectangles)
     return _packed_pattern(edges, shape, named(mechanism, MECHANISMS), _declared(at_most, 2))
 
 
@@ -116,6 +135,24 @@ def packed_triangles(network: "Network", levels: Sequence[int]) -> list[int]:
     return packed_totals(members, weights, levels, alike(network))
 
 
+def packed_cliques(network: "Network", levels: Sequence[int], size: int) -> list[int]:
+    """The same for cliques."""
+    from confide.engine.read.clique import clique_sets  # noqa: PLC0415  loaded when used
+    from confide.engine.read.triangle import alike  # noqa: PLC0415
+
+    members, weights = clique_sets(network, size)
+    return packed_totals(members, weights, levels, alike(network))
+
+
+def packed_rectangles(network: "Network", levels: Sequence[int]) -> list[int]:
+    """The same for rectangles, of which the same four nodes may make up to three."""
+    from confide.engine.read.rectangle import rectangle_sets  # noqa: PLC0415  loaded when used
+    from confide.engine.read.triangle import alike  # noqa: PLC0415
+
+    members, weights = rectangle_sets(network)
+    return packed_totals(members, weights, levels, alike(network))
+
+
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """A pattern of so many nodes that a program cuts: how much one node keeps of it at most, also where it is said how
@@ -127,6 +164,7 @@ class _Packed:
     most: int
     within: Callable[[int], int]
     totals: Packed
+    words: str = ""
 
 
 def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | None) -> Pattern:
@@ -144,7 +182,7 @@ def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | 
 
         return PatternCount(name, count, _upper(chosen.condition), len(levels.edges))
 
-    note = f"no node keeps more than {largest:,} {shape.name}; the interval is for what is left so"
+    note = f"no node keeps more than {largest:,} {shape.words or shape.name}; the interval is for what is left so"
     return Pattern(shape.name, name, counting, _told(at_most), notes=(note,))
 
 
