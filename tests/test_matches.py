@@ -37,6 +37,7 @@ OPEN = {
         "_ends": "the last operation of six",
         "_short": "few kinds are short",
     },
+    "query/sample_means.py": {"_combined": "with conditions on the arithmetic; all else is no sum of means"},
     "query/share.py": {"multiples": "with conditions on the arithmetic; all else is no multiple"},
     "query/text_change.py": {"change_of": NODES},
     "release/answer/evaluation.py": {"_linear_arithmetic": "with conditions on what is known; all else is not linear"},

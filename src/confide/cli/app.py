@@ -121,6 +121,7 @@ def plan(
     dialect: options.Dialect = "duckdb",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
+    population: options.Population = False,
     as_json: options.Json = False,
 ) -> None:
     """Forecast the cost and the width of an answer. Free: nothing private is read."""
@@ -128,7 +129,20 @@ def plan(
 
     asking.plan(
         asking.SqlCommand(
-            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, dialect, analyst, ledger
+            policy,
+            sql,
+            epsilon,
+            within,
+            confidence,
+            rows,
+            split,
+            bounds,
+            mechanism,
+            account,
+            dialect,
+            analyst,
+            ledger,
+            population,
         ),
         as_json,
     )
@@ -149,6 +163,7 @@ def sql(
     dialect: options.Dialect = "duckdb",
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
+    population: options.Population = False,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Also draw a chart: FILE.html, .png or .svg.")
     ] = None,
@@ -159,7 +174,20 @@ def sql(
 
     asking.sql(
         asking.SqlCommand(
-            policy, sql, epsilon, within, confidence, rows, split, bounds, mechanism, account, dialect, analyst, ledger
+            policy,
+            sql,
+            epsilon,
+            within,
+            confidence,
+            rows,
+            split,
+            bounds,
+            mechanism,
+            account,
+            dialect,
+            analyst,
+            ledger,
+            population,
         ),
         plot,
         as_json,

@@ -56,6 +56,10 @@ Analyst = Annotated[
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", "-l", metavar="FILE", help="The ledger, if it is not where the policy says.")
 ]
+Population = Annotated[
+    bool,
+    typer.Option("--population", help="Intervals for the population of which the rows are a random sample."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 

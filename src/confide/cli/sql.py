@@ -45,6 +45,7 @@ class SqlCommand:
     dialect: str
     analyst: str
     ledger: str | None
+    population: bool = False
 
     def arguments(self) -> dict[str, Any]:
         """The arguments that a plan and an answer share."""
@@ -56,6 +57,7 @@ class SqlCommand:
             "mechanism": read_mechanism(self.mechanism),
             "account": self.account,
             "dialect": self.dialect,
+            "population": self.population,
         }
 
     def planned(self, session: Session, arguments: dict[str, Any]) -> Plan:

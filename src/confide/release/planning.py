@@ -31,6 +31,7 @@ def planned(
     limits: Limits,
     rows: int | None,
     account: str,
+    population: bool = False,
 ) -> Plan:
     """Cost and expected widths at ε, or at the least ε that gives a width; without both a choice of several."""
 
@@ -38,7 +39,7 @@ def planned(
         if isinstance(question, Conjunction):
             return plan_join(holdings, question, asked, within, confidence, options, shares, limits, account)
         level = confidence_level(confidence)
-        return plan_question(holdings, question, asked, within, level, shares, rows, account)
+        return plan_question(holdings, question, asked, within, level, shares, rows, account, population)
 
     plan = at(epsilon)
     if epsilon is not None or within is not None:

@@ -4,17 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from confide.errors import QueryError
+from confide.errors import ParameterError, QueryError
 from confide.policy import KeyUnit, Policy
 from confide.query import Question, bind
 from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_conjunction, private_tables
 from confide.query.parse import Select, parse
 from confide.query.rewrite import plain_form
+from confide.query.sample_means import population_refusal
 from confide.query.view import View, expanded
 from confide.release.arguments import Mechanism
 from confide.release.holdings import Holdings
 
 _MOST_REMEMBERED = 100
+_OF_JOINS = (
+    "population=True is for rows that are independent draws, and joined rows are none; leave it out to get the "
+    "interval for the rows themselves"
+)
 
 Limits = Mapping[str, tuple[Fraction, Fraction]]
 
@@ -96,6 +101,17 @@ def sampled(policy: Policy) -> str:
             f"there are auto, {', '.join(BY_ROW)}"
         )
     return "laplace"
+
+
+def about_population(question: Question | Conjunction, population: object) -> None:
+    """Refuse, before anything is charged, what says nothing of the population that rows are drawn from."""
+    if not isinstance(population, bool):
+        raise ParameterError("population is True or False")
+    if not population:
+        return
+    refusal = population_refusal(question) if isinstance(question, Question) else _OF_JOINS
+    if refusal is not None:
+        raise QueryError(refusal)
 
 
 def _advised(refusal: QueryError, holdings: Holdings, select: Select, dialect: str, mechanism: Mechanism) -> QueryError:

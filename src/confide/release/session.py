@@ -11,27 +11,21 @@ from confide.ledger import Ledger
 from confide.mechanism import KernelRandomness, Randomness
 from confide.policy import Policy
 from confide.policy.describe import Description, describe
-from confide.query.conjunction import Conjunction
 from confide.query.parse import DIALECT
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
-from confide.release.answer.wanted import plain_within, wider_than_wanted
 from confide.release.arguments import (
     confidence_level,
     exact_bounds,
     exact_epsilon,
-    exact_split,
-    mechanism_names,
     plain_text,
 )
 from confide.release.cost import BudgetState, budget_state
 from confide.release.guard import callers, listening
 from confide.release.holdings import Holdings
 from confide.release.holdings_html import session_html
-from confide.release.join.request import JoinRequest, join_request
-from confide.release.planning import planned
+from confide.release.question_call import sql_call
 from confide.release.questions import BoundedText, Questions
-from confide.release.sql.request import SqlRequest, sql_request
 from confide.release.views import DeclaredView, open_view
 
 if TYPE_CHECKING:
@@ -80,6 +74,7 @@ class Session:
         mechanism: Mapping[str, str] | str = "auto",
         dialect: str = DIALECT,
         account: str = "auto",
+        population: bool = False,
     ) -> Plan:
         """Cost, mechanism and expected half-width of a question. Free: nothing private is read.
 
@@ -88,13 +83,15 @@ class Session:
         large the table is thought to be, where a width depends on that. `mechanism` names one for all columns, or by
         column; `auto` takes the narrowest forecast. `account` is for a ledger whose accounting is either: "pure",
         "concentrated", or "auto" for the one that gives the narrower answer, of those that hold the call.
+        `population`: intervals for the population of which the rows are a random sample, of means and shares.
         """
         if epsilon is not None and within is not None:
             raise ParameterError("give epsilon or within, not both: within finds the epsilon")
-        limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
-        sql, dialect = plain_text(sql), plain_text(dialect)
-        question = self._questions.read(self._holdings, sql, limits, dialect, options)
-        return planned(self._holdings, question, epsilon, within, confidence, options, shares, limits, rows, account)
+        call = sql_call(
+            self._holdings, self._questions, sql, dialect, confidence, rows, split, bounds, mechanism, account,
+            population,
+        )  # fmt: skip
+        return call.plan(epsilon, within)
 
     def describe(self) -> Description:
         """Tables, columns, bounds, units and budget in plain words: public facts only. Free."""
@@ -120,6 +117,7 @@ class Session:
         mechanism: Mapping[str, str] | str = "auto",
         dialect: str = DIALECT,
         account: str = "auto",
+        population: bool = False,
         progress: Tell | None = None,
     ) -> Answer:
         """Answer a question; `epsilon` is the cost of the whole call. The same question again is free and the same.
@@ -129,28 +127,18 @@ class Session:
 
         `account` is for a ledger whose accounting is either: "pure", "concentrated", or "auto" for the narrower answer.
         `progress` is told what is being done, how many steps are done, and of how many: public facts.
+
+        `population=True` gives means, shares and their differences intervals for the population of which the rows are a
+        random sample, noise and sampling together. It is the same question, paid for once, read another way.
         """
         callers(progress)  # refuses what is no function
         if (epsilon is None) == (within is None):
             raise ParameterError("give epsilon, what the whole call may cost, or within, the width to reach; not both")
-        # Read once, into types of Python's own: what is charged and what is measured come of the same numbers.
-        limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
-        sql, dialect = plain_text(sql), plain_text(dialect)
-        question = self._questions.read(self._holdings, sql, limits, dialect, options)
-        if within is not None:
-            within = plain_within(within)
-            plan = planned(self._holdings, question, None, within, confidence, options, shares, limits, rows, account)
-            epsilon, account = plan.cost.epsilon, plan.account or account
-        request: SqlRequest | JoinRequest
-        if isinstance(question, Conjunction):
-            request = join_request(self.policy, question, sql, dialect, epsilon, confidence, options, shares, limits)
-        else:
-            level = confidence_level(confidence)
-            request = sql_request(self.policy, question, sql, dialect, exact_epsilon(epsilon), level, shares)
-        with listening(progress):
-            asked = self._holdings.ask(request, account)
-        wider = () if within is None else wider_than_wanted(asked.result, within)
-        return asked.result.marked(asked.stored, wider)
+        call = sql_call(
+            self._holdings, self._questions, sql, dialect, confidence, rows, split, bounds, mechanism, account,
+            population,
+        )  # fmt: skip
+        return call.answer(epsilon, within, progress)
 
     def view(
         self, name: str, sql: str, *, at_most: Mapping[str, int] | None = None, dialect: str = DIALECT

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from confide.release.answer import chart, rendering
 from confide.release.answer.chosen import level
 from confide.release.answer.frames import as_pandas, as_polars
+from confide.release.answer.sampled_answer import SampledColumn, for_population, sampled_facts, sampled_from
 from confide.release.cost import Cost
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class Answer:
     """Where rows were chosen by value: how many are shown, and of how many groups. The confidence then is for the share
     of a column's intervals that hold, on average, and each of them is computed at `each_confidence`.
     """
+    sampled: tuple[SampledColumn, ...] = field(default=(), repr=False)
+    """What was measured for each aggregate, where all are means or shares: `for_population` reads it."""
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before this call, which cost nothing then: a fact of the call, not of the answer."""
 
@@ -175,6 +178,10 @@ class Answer:
         if found is None:
             raise KeyError(f"there is no column {which}; there are {', '.join(column.name for column in self.columns)}")
         return found
+
+    def for_population(self) -> "Answer":
+        """The same answer with intervals for the population of which the rows are a random sample. Free."""
+        return for_population(self)
 
     # --- taking it elsewhere ------------------------------------------------------------------------------------------
 
@@ -279,6 +286,8 @@ class Answer:
         }
         if self.chosen is not None:
             facts["chosen"] = list(self.chosen)
+        if self.sampled:
+            facts["sampled"] = sampled_facts(self.sampled)
         return json.dumps(facts, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -291,8 +300,9 @@ class Answer:
             columns.append(kind(**{name: _restored(name, fields) for name in fields}))
         facts.pop("format")
         notes, cost = tuple(facts.pop("notes")), Cost.from_dict(facts.pop("cost"))
-        chosen = facts.pop("chosen", None)
-        return cls(columns=tuple(columns), notes=notes, cost=cost, chosen=chosen and tuple(chosen), **facts)
+        chosen, sampled = facts.pop("chosen", None), sampled_from(facts.pop("sampled", ()))
+        chosen = chosen and tuple(chosen)
+        return cls(columns=tuple(columns), notes=notes, cost=cost, chosen=chosen, sampled=sampled, **facts)
 
 
 def _names(column: ValueColumn) -> tuple[str, str, str]:

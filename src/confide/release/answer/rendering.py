@@ -20,6 +20,7 @@ Rows = Sequence[tuple[str, ...]]
 _HOLDS = {
     "density": "where the data are dense enough (density)",
     "at_most": "where no unit has more rows than count (at_most)",
+    "random sample": "for the population of which the rows are a random sample (random sample)",
 }
 """Where intervals hold, by what they assume."""
 _WATERMARK = "TEST NOISE: this answer protects nobody"

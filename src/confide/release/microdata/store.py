@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from confide.errors import ParameterError
 from confide.fit import CellDomain
 from confide.fit import Marginal as MarginalGroup
-from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
+from confide.mechanism import Law
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.cost import Cost
+from confide.release.law_facts import law_facts, law_of
 from confide.release.microdata.marginals import Attribute, Marginal, marginal_of, show_marginal, show_marginals
 
 FORMAT: Final = 1
@@ -155,7 +156,7 @@ class Measurements:
                 {
                     "columns": list(each.marginal),
                     "counts": len(each.counts),
-                    "law": _law_facts(each.law),
+                    "law": law_facts(each.law),
                     "mechanism": each.mechanism,
                 }
                 for each in self.marginals
@@ -182,7 +183,7 @@ class Measurements:
             for each in facts["attributes"]
         )
         marginals = tuple(
-            NoisyMarginal(tuple(each["columns"]), own, _law(each["law"]), each["mechanism"])
+            NoisyMarginal(tuple(each["columns"]), own, law_of(each["law"]), each["mechanism"])
             for each, own in zip(facts["marginals"], counts, strict=True)
         )
         return cls(
@@ -196,28 +197,6 @@ class Measurements:
             facts["test_noise"],
             Fraction(facts["delta"]),
         )
-
-
-def _law_facts(law: Law) -> dict[str, str]:
-    match law:
-        case DiscreteLaplace(scale):
-            return {"name": "discrete laplace", "scale": str(scale)}
-        case DiscreteGaussian(variance):
-            return {"name": "discrete gaussian", "variance": str(variance)}
-        case NoNoise():
-            return {"name": "exact"}
-    assert_never(law)
-
-
-def _law(facts: dict[str, str]) -> Law:
-    match facts["name"]:
-        case "discrete laplace":
-            return DiscreteLaplace(Fraction(facts["scale"]))
-        case "discrete gaussian":
-            return DiscreteGaussian(Fraction(facts["variance"]))
-        case "exact":
-            return NoNoise()
-    raise ParameterError(f"there is no law of noise {facts['name']!r}")
 
 
 def _plain(value: Any) -> Any:

@@ -31,6 +31,8 @@ from confide.release.answer.estimate import Estimate, doubles
 from confide.release.answer.evaluation import Evaluator, is_linear
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.answer.plan import FEWER, Depends, PlannedColumn, Within
+from confide.release.answer.sampled_answer import ASSUMES as SAMPLED
+from confide.release.answer.sampled_answer import sampled_columns
 from confide.release.answer.wanted import wanted_width
 from confide.release.expected import expected_rows, group_count, known_size
 from confide.release.sql.allocation import Allocation, allocate
@@ -56,6 +58,8 @@ class Forecast:
     notes: tuple[str, ...]
     policy: Policy
     steady: bool
+    population: bool = False
+    """Whether intervals are for the population of which the rows are a random sample."""
 
     def at(self, epsilon: Fraction) -> tuple[tuple[PlannedColumn, ...], Allocation]:
         """The expected intervals at ε, and those for fewer rows where they depend on how many there are."""
@@ -94,11 +98,15 @@ class Forecast:
             expected.append(expect_statistic(seen, statistic))
         evaluator = Evaluator(question.measures, made_up, expected)
         columns = []
+        sampled = iter(sampled_columns(question, made_up, [0]) if self.population else ())
         for column in question.columns:
             if not isinstance(column, ShownValue):
                 continue
             result = evaluator.estimate(column.value, shown)
-            low, high = (float(doubles(ends)[0]) for ends in (result.low, result.high))
+            if self.population:
+                ends = next(sampled).population(shown)
+                result = replace(result, low=ends[0], high=ends[1])
+            low, high = (float(doubles(end)[0]) for end in (result.low, result.high))
             half = high / 2 - low / 2 if high > low else 0.0
             # Not the made-up group's: cutting at an impossible value would make it look narrower than it may be.
             known = evaluator.half_width(column.value, shown)
@@ -112,7 +120,7 @@ class Forecast:
                     half,
                     float(doubles(result.values)[0]),
                     " + ".join(dict.fromkeys(used)),
-                    result.assumes,
+                    SAMPLED if self.population else result.assumes,
                     depends_on(column.value, question),
                     ranks=ranks,
                 )
@@ -186,6 +194,7 @@ def forecast(
     rows: int | None,
     budget: Budget,
     steady: bool = True,
+    population: bool = False,
 ) -> Forecast:
     """How large groups are: told by the caller, else by the policy, else assumed, and said so."""
     groups, known = group_count(question) or 1, known_size(question, policy)
@@ -212,7 +221,7 @@ def forecast(
         )
     notes += choice_notes(question, group_count(question))
     expected = expected_rows(question, policy)
-    return Forecast(question, budget, confidence, split, per_group, expected, tuple(notes), policy, steady)
+    return Forecast(question, budget, confidence, split, per_group, expected, tuple(notes), policy, steady, population)
 
 
 def _widest(value: Value, question: Question) -> float:

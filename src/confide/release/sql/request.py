@@ -27,6 +27,7 @@ from confide.release.answer.answer_table import AnswerTable
 from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.key_notes import key_notes
 from confide.release.answer.plan import Plan, Within
+from confide.release.answer.sampled_answer import sampled_columns
 from confide.release.answer.size import cut_to_room, require_room_for_answer, rows_that_fit, too_many
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state, rooms
@@ -124,6 +125,7 @@ def plan_question(
     shares: Mapping[str, Fraction],
     rows: int | None,
     account: object = AUTO,
+    population: bool = False,
 ) -> Plan:
     """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
     known = None if rows is None else whole_number(rows)
@@ -137,7 +139,8 @@ def plan_question(
     steady = holdings.engine.steady
 
     def under(name: str) -> Forecast:
-        return forecast(question, holdings.policy, confidence, shares, known, standing.budget.under(name), steady)
+        budget = standing.budget.under(name)
+        return forecast(question, holdings.policy, confidence, shares, known, budget, steady, population)
 
     def price(budget: Budget) -> PricedQuestion:
         asked = standing.budget.epsilon / 10 if epsilon is None else exact_epsilon(epsilon)
@@ -272,6 +275,7 @@ def _release(
         notes=tuple(notes),
         test_noise=not source.kernel,
         chosen=table.chosen,
+        sampled=sampled_columns(question, table.evaluator.measurements, table.rows),
     )
 
 
