@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confide.release.synthetic.synthetic import Synthetic, load_synthetic
     from confide.release.verdict.plan import TrustPlan
     from confide.release.verdict.verdict import Verdict, Verdicts
-    from confide.workload import marginals, thresholds
+    from confide.workload import marginals, prefixes, ranges, thresholds
 
 __version__ = VERSION
 __all__ = [
@@ -40,6 +40,8 @@ __all__ = [
     "load_synthetic",
     "marginals",
     "open",
+    "prefixes",
+    "ranges",
     "testing",
     "thresholds",
     "workload",
@@ -61,6 +63,8 @@ _PLACES = {
     "Verdicts": ("confide.release.verdict.verdict", "Verdicts"),
     "load_synthetic": ("confide.release.synthetic.synthetic", "load_synthetic"),
     "marginals": ("confide.workload", "marginals"),
+    "prefixes": ("confide.workload", "prefixes"),
+    "ranges": ("confide.workload", "ranges"),
     "thresholds": ("confide.workload", "thresholds"),
     "workload": ("confide.workload", None),
     "errors": ("confide.errors", None),

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "confide"
 
 SAME: dict[str, str] = {
+    "answer": "what a question, or a workload, is answered by: the result, and its command",
     "catalogue": "the tables that a server has, by names and types",
     "chart": "a picture of a result",
     "choice": "which mechanism, or decider, is taken",

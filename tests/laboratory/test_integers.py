@@ -52,6 +52,19 @@ BOUNDS = {
     "synthesis/selection.py": (3, "numbers of queries, at most 10^11, and places"),
     "workload/counting.py": (1, "doubles"),
     "workload/future.py": (1, "doubles"),
+    "workload/strategy/centred.py": (2, "entries of 13 bits, at most 4,096 in a row"),
+    "workload/strategy/dense.py": (15, "doubles; K·x is in 64 bits where `ProductBlock.measure` says that it fits"),
+    "workload/strategy/design.py": (2, "doubles"),
+    "workload/strategy/helmert.py": (3, "rows; times at most the number of cells, which `ProductBlock.measure` bounds"),
+    "workload/strategy/hierarchy.py": (14, "doubles; rows, whose multiples `ProductBlock.measure` bounds"),
+    "workload/strategy/hierarchy_spread.py": (1, "doubles"),
+    "workload/strategy/line.py": (8, "doubles"),
+    "workload/strategy/optimum.py": (7, "doubles"),
+    "workload/strategy/p_identity.py": (12, "doubles"),
+    "workload/strategy/toeplitz.py": (7, "doubles; entries of 18 bits, at most 2^20, and their squares"),
+    "workload/strategy/wavelet.py": (3, "rows, and doubles"),
+    "release/workload/free_counts.py": (1, "doubles"),
+    "release/workload/measured_design.py": (8, "doubles"),
     "workload/tables.py": (4, "rows; in doubles only where they are below 2^53"),
     "release/synthetic/curator.py": (4, "rows, and places"),
     "release/microdata/card.py": (1, "places"),
@@ -60,7 +73,7 @@ BOUNDS = {
     "release/microdata/rendering.py": (3, "released counts"),
     "release/microdata/store.py": (1, "places"),
     "release/graph/nodes.py": (1, "kept degrees: at most twice the edges"),
-    "release/synthetic/workload_sql.py": (2, "doubles"),
+    "release/count_questions.py": (2, "doubles"),
 }
 
 

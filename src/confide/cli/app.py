@@ -236,6 +236,57 @@ def microdata(
 
 
 @app.command()
+def answer(
+    policy: options.PolicyPath,
+    ranges: Annotated[
+        list[str] | None, typer.Option("--ranges", metavar="COLUMNS", help="Ranges of a column; boxes of age,height.")
+    ] = None,
+    prefixes: Annotated[
+        list[str] | None, typer.Option("--prefixes", metavar="COLUMNS", help="All stretches from a column's lower end.")
+    ] = None,
+    marginals: Annotated[
+        str | None, typer.Option("--marginals", metavar="K", help="All K-way marginals, of --columns if given.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="NAMES", help="The columns of --marginals: age,sex.")
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="NAMES", help="Ranges and prefixes by these.")] = None,
+    bins: Annotated[
+        str | None, typer.Option("--bins", metavar="WIDTHS", help="Widths of bins: income=1000,age=5.")
+    ] = None,
+    epsilon: options.Epsilon = None,
+    within: Annotated[
+        str | None, typer.Option("--within", "-w", metavar="WIDTH", help="With --plan: the ε for ±WIDTH at worst.")
+    ] = None,
+    strategy: Annotated[
+        str,
+        typer.Option("--strategy", metavar="NAME",
+                     help="auto, direct, identity, hierarchy, wavelet, prefix, optimised or residual."),
+    ] = "auto",
+    confidence: options.Confidence = "0.95",
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write all answers to a .parquet or .csv file.")
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="The table, if several fit.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only forecast. Free: nothing private is read.")] = False,
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:  # fmt: skip
+    """Ranges, prefixes and marginals from one measurement, each with an interval. The same again is free."""
+    from confide.cli import answer as answering  # noqa: PLC0415  loaded when used
+
+    request = answering.AnswerCommand(
+        policy, ranges or [], prefixes or [], marginals, columns, by, bins, epsilon, within, strategy, confidence,
+        table, analyst, ledger,
+    )  # fmt: skip
+    if plan:
+        answering.plan(request, as_json)
+    else:
+        answering.answer(request, out, as_json)
+
+
+@app.command()
 def trust(
     policy: options.PolicyPath,
     sql: Annotated[

@@ -93,7 +93,7 @@ def plain_text(text: object) -> Any:
     return str.__str__(text) if isinstance(text, str) else text
 
 
-def private_table(policy: Policy, name: str | None) -> Table:
+def private_table(policy: Policy, name: str | None, purpose: str = "synthesize") -> Table:
     """The private table that is meant: the one named, or the only one."""
     private = {table.name: table for table in policy.private_tables}
     if name is not None:
@@ -101,5 +101,5 @@ def private_table(policy: Policy, name: str | None) -> Table:
             raise ParameterError(f"there is no private table {shown_value(name)}; there are {', '.join(private)}")
         return private[name]
     if len(private) != 1:
-        raise ParameterError(f"say which table to synthesize: table={' or table='.join(map(repr, private))}")
+        raise ParameterError(f"say which table to {purpose}: table={' or table='.join(map(repr, private))}")
     return next(iter(private.values()))

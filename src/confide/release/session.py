@@ -27,6 +27,7 @@ from confide.release.holdings_html import session_html
 from confide.release.question_call import sql_call
 from confide.release.questions import BoundedText, Questions
 from confide.release.views import DeclaredView, open_view
+from confide.release.workload.calls import WorkloadCalls
 
 if TYPE_CHECKING:
     from confide.release.graph.graph import Graph
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from confide.workload import Workload
 
 
-class Session:
+class Session(WorkloadCalls):
     """One policy's data, open for questions. Made by `confide.open`."""
 
     def __init__(

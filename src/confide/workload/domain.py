@@ -114,8 +114,13 @@ class Domain:
         return Domain(self.table, tuple(self.attributes[place] for place in sorted(wanted)))
 
 
-def domain_of(table: Table, columns: Sequence[str] | None = None, bins: Mapping[str, object] | None = None) -> Domain:
-    """The domain of a table's columns: those named, or all that have declared values.
+def domain_of(
+    table: Table,
+    columns: Sequence[str] | None = None,
+    bins: Mapping[str, object] | None = None,
+    most: int = MOST_PLACES,
+) -> Domain:
+    """The domain of a table's columns: those named, or all that have declared values, each of at most `most` places.
 
     `bins` gives widths of bins, in the units of each column; otherwise the policy's `bins` hold, and ranged columns of
     few values are taken value by value.
@@ -135,7 +140,7 @@ def domain_of(table: Table, columns: Sequence[str] | None = None, bins: Mapping[
     unused = [name for name in widths if name not in wanted]
     if unused:
         raise ParameterError(f"bins are given for {unused[0]}, which is not among the columns")
-    found = list(_attributes(table, wanted, columns is not None, widths))
+    found = list(_attributes(table, wanted, columns is not None, widths, most))
     if not found:
         raise ParameterError(
             f"no column of {table.name} has declared values; declare `values`, or a `range` with `bins`, in the policy"
@@ -143,7 +148,9 @@ def domain_of(table: Table, columns: Sequence[str] | None = None, bins: Mapping[
     return Domain(table.name, tuple(found))
 
 
-def _attributes(table: Table, wanted: Sequence[str], named: bool, widths: Mapping[str, object]) -> Iterator[Attribute]:
+def _attributes(
+    table: Table, wanted: Sequence[str], named: bool, widths: Mapping[str, object], most: int
+) -> Iterator[Attribute]:
     for name in wanted:
         column = table.columns[name]
         if isinstance(column, Category):
@@ -151,10 +158,10 @@ def _attributes(table: Table, wanted: Sequence[str], named: bool, widths: Mappin
                 raise ParameterError(f"bins are given for {name}, whose values are listed; bins are for ranged columns")
             yield Listed(column)
         elif isinstance(column, Number | Date):
-            attribute = _binned(column, widths.get(name))
+            attribute = _binned(column, widths.get(name), most)
             if attribute is None and (named or name in widths):
                 raise ParameterError(
-                    f"{name} has {column.steps:,} possible values, at most {MOST_PLACES:,} are taken one by one; "
+                    f"{name} has {column.steps:,} possible values, at most {most:,} are taken one by one; "
                     f"give the width of its bins: bins={{{name!r}: {_advised(column)}}}, or `bins` in the policy"
                 )
             if attribute is not None:
@@ -165,13 +172,13 @@ def _attributes(table: Table, wanted: Sequence[str], named: bool, widths: Mappin
             )
 
 
-def _binned(column: Number | Date, width: object) -> Binned | None:
+def _binned(column: Number | Date, width: object, most: int) -> Binned | None:
     """None if the column has too many places."""
     chosen = column.bins if width is None else _width(column, width)
     steps = 1 if chosen is None else int(chosen / column.grain)
     first = column.low_index if steps == 1 else floor(Fraction(column.low_index, steps)) * steps
     attribute = Binned(column, first, steps)
-    return attribute if attribute.size <= MOST_PLACES else None
+    return attribute if attribute.size <= most else None
 
 
 def _width(column: Column, width: object) -> Fraction:

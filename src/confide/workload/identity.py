@@ -6,6 +6,7 @@ Columns are told by their names and bins: their facts are the policy's, which ar
 from typing import Final
 
 from confide.privacy.identity import Spelling
+from confide.workload.asked import AskedTable, LinearWorkload
 from confide.workload.domain import Binned, Domain, Listed
 from confide.workload.workload import BoundWorkload, Counting, Marks
 
@@ -16,6 +17,8 @@ WORKLOAD_SPELLING: Final[Spelling] = {
     Marks: ("threshold", lambda n: (n.columns, n.need)),
     Counting: ("count", lambda n: (n.columns, n.places, n.need)),
     BoundWorkload: ("workload", lambda n: (n.domain, n.thresholds, n.counts)),
+    AskedTable: ("asked", lambda n: (n.columns, n.kinds)),
+    LinearWorkload: ("linear workload", lambda n: (n.domain, n.tables)),
 }
 
 WORKLOAD_LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {Listed: ("column",), Binned: ("column",)}

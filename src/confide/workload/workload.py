@@ -13,6 +13,7 @@ from typing import Final, assert_never
 from confide.errors import ParameterError
 from confide.privacy.amount import whole_number
 from confide.workload.domain import Domain
+from confide.workload.ordered import Ordered, StretchKind, names_of, widths_of
 
 MOST_SETS: Final = 20_000
 MOST_QUERIES: Final = 10**11
@@ -84,12 +85,12 @@ class Sql:
     text: str
 
 
-Part = Threshold | Every | Counting | Sql
+Part = Threshold | Every | Counting | Sql | Ordered
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is wanted of a table. Made by `marginals`, `thresholds`, `from_sql`, `draw`; added with +."""
+    """What is wanted of a table: `marginals`, `ranges`, `prefixes`, `thresholds`, `from_sql`, `draw`; added with +."""
 
     parts: tuple[Part, ...]
 
@@ -110,6 +111,11 @@ class Workload:
                     counts.append(part)
                 case Sql(text):
                     raise ParameterError(f"the SQL of a workload is read by a session: {text[:60]}")
+                case Ordered():
+                    raise ParameterError(
+                        f"ranges and prefixes of {', '.join(part.columns)} are answered by session.answer(...); here "
+                        "there are marginals, thresholds and counts in SQL"
+                    )
                 case _:
                     assert_never(part)
         if len(thresholds) > MOST_SETS:
@@ -194,6 +200,23 @@ class BoundWorkload:
 def marginals(k: int = 3, columns: Sequence[str] | None = None) -> Workload:
     """Every k-way marginal of these columns, or of all that have declared values."""
     return thresholds(k, k, columns)
+
+
+def ranges(*columns: str, by: object = None, bins: object = None) -> Workload:
+    """Every stretch of a column's values, of several columns every box; for every choice of places in `by`.
+
+    `bins` is the width of bins in the units of the column, or widths by name; else the policy's bins, or its values.
+    """
+    return _ordered(columns, "range", by, bins)
+
+
+def prefixes(*columns: str, by: object = None, bins: object = None) -> Workload:
+    """Every stretch from a column's lower end: what a cumulative curve shows. `by` and `bins` as of `ranges`."""
+    return _ordered(columns, "prefix", by, bins)
+
+
+def _ordered(columns: tuple[str, ...], kind: StretchKind, by: object, bins: object) -> Workload:
+    return Workload((Ordered(columns, kind, names_of(by), widths_of(columns, bins)),))
 
 
 def thresholds(r: int, k: int, columns: Sequence[str] | None = None) -> Workload:

@@ -19,10 +19,10 @@ from confide.release.account import AUTO
 from confide.release.answer.size import require_room
 from confide.release.arguments import exact_epsilon, plain_text, private_table
 from confide.release.cost import Cost, budget_state
+from confide.release.count_questions import read_parts
 from confide.release.expected import expected_rows
 from confide.release.guard import callers, listening, settled, was_charged
 from confide.release.holdings import Holdings
-from confide.release.synthetic.workload_sql import read_parts
 from confide.release.whole_table import tabulated
 from confide.synthesis.method import SynthesisMethod, SynthesisStrategy, method_named
 from confide.workload import BoundWorkload, Domain, Workload, domain_of

@@ -73,8 +73,8 @@ def count_question(text: str, policy: Policy, catalog: Catalog, domain: Domain) 
 
 
 def _part(question: Question, domain: Domain) -> Part:
-    keys = [_key_name(key) for key in question.keys]
-    names = list(dict.fromkeys([*keys, *_names(question.summary.where)]))
+    keys = [key_name(key) for key in question.keys]
+    names = list(dict.fromkeys([*keys, *names_in(question.summary.where)]))
     for name in names:
         domain.place_of(name)
     if keys or not names:
@@ -92,7 +92,7 @@ def _part(question: Question, domain: Domain) -> Part:
 def _counting(parts: tuple[Predicate, ...], domain: Domain, need: int | None) -> Counting:
     listed: dict[str, Truth] = {}
     for part in parts:
-        names = tuple(dict.fromkeys(_names(part)))
+        names = tuple(dict.fromkeys(names_in(part)))
         if len(names) != 1:
             raise QueryError(
                 "a condition of a workload speaks of one column at a time, joined by AND (or all by OR); "
@@ -108,10 +108,10 @@ def _counting(parts: tuple[Predicate, ...], domain: Domain, need: int | None) ->
 
 def answer_counts(question: Question, domain: Domain, tables: Tables, total: float) -> dict[str, list[Any]]:
     """The columns of a question's result: keys in the order of the product of their places, and counts."""
-    keys = [domain.place_of(_key_name(key)) for key in question.keys]
-    filters = dict.fromkeys(_names(question.summary.where))
+    keys = [domain.place_of(key_name(key)) for key in question.keys]
+    filters = dict.fromkeys(names_in(question.summary.where))
     for cell in question.summary.cells:
-        filters |= dict.fromkeys(_names(cell.where))
+        filters |= dict.fromkeys(names_in(cell.where))
     columns = (*keys, *(place for place in map(domain.place_of, filters) if place not in keys))
     shape = tuple(domain.sizes[column] for column in columns)
     if prod(shape) > MOST_ROWS:
@@ -122,7 +122,7 @@ def answer_counts(question: Question, domain: Domain, tables: Tables, total: flo
     shares = tables.marginal(columns, 0, shape[0]).astype(np.float64) if columns else np.ones(())
     grid = np.meshgrid(*(np.arange(size) for size in shape), indexing="ij", sparse=True)
     places = {domain.names[column]: axis for column, axis in zip(columns, grid, strict=True)}
-    groups = [_group_places(key, domain) for key in question.keys]
+    groups = [group_places(key, domain) for key in question.keys]
     rest = tuple(range(len(keys), len(columns)))
     found = []
     for cell in question.summary.cells:
@@ -152,9 +152,9 @@ def _value(value: Any, question: Question, found: list[NDArray[np.float64]]) -> 
     raise QueryError("counts are answered as they are, or added and subtracted; do other arithmetic on the result")
 
 
-def _group_places(key: Any, domain: Domain) -> tuple[NDArray[np.int64], int]:
+def group_places(key: Any, domain: Domain) -> tuple[NDArray[np.int64], int]:
     """For each place of the key's column, the group it falls into; and how many groups there are."""
-    attribute = domain.attributes[domain.place_of(_key_name(key))]
+    attribute = domain.attributes[domain.place_of(key_name(key))]
     if isinstance(key, DeclaredKey) or not isinstance(attribute, Binned):
         return np.arange(attribute.size), attribute.size
     ends = np.array([attribute.ends(place) for place in range(attribute.size)])
@@ -233,7 +233,7 @@ def _all_alike(truths: Iterator[Truth]) -> NDArray[np.bool_]:
     return np.array(np.broadcast_arrays(*truths))
 
 
-def _key_name(key: Any) -> str:
+def key_name(key: Any) -> str:
     if isinstance(key, DeclaredKey):
         return key.field.name
     if isinstance(key, BinnedKey) and isinstance(key.number, Reading):
@@ -241,17 +241,17 @@ def _key_name(key: Any) -> str:
     raise QueryError("a workload groups by declared columns and BIN(column, width)")
 
 
-def _names(node: Any) -> Iterator[str]:
+def names_in(node: Any) -> Iterator[str]:
     """The columns of a condition or a number, as often as they are named."""
     if isinstance(node, Field):
         yield node.name
     elif isinstance(node, tuple):
         for part in node:
-            yield from _names(part)
+            yield from names_in(part)
     elif hasattr(node, "__dataclass_fields__"):
         for name in node.__dataclass_fields__:
-            yield from _names(getattr(node, name))
+            yield from names_in(getattr(node, name))
 
 
 def _subject_names(subject: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_names(subject)))
+    return tuple(dict.fromkeys(names_in(subject)))

@@ -1,0 +1,80 @@
+"""Charts of a workload's answers: cumulative curves with their bands, and bars with whiskers."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from confide.release.answer.rendering import drawable
+
+if TYPE_CHECKING:
+    from confide.release.workload.answers import WorkloadAnswers
+
+_HEIGHT: Final = 240
+_WIDTH: Final = 480
+_MOST_PANELS: Final = 6
+_MOST_POINTS: Final = 2_000
+
+
+def workload_chart(answers: "WorkloadAnswers") -> Any:
+    import altair as alt  # noqa: PLC0415  heavy, and loaded when used
+
+    panels: list[Any] = []
+    for place, table in enumerate(answers.linear.tables):
+        if len(table.columns) != 1 or len(panels) >= _MOST_PANELS:
+            continue
+        panels.append(_curve(answers, place) if table.kinds[0] in ("prefix", "range") else _bars(answers, place))
+    if not panels:
+        panels.append(_bars(answers, 0))
+    return panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+
+
+def _rows(answers: "WorkloadAnswers", place: int, kind: str | None) -> tuple[str, list[dict[str, Any]]]:
+    table = answers.linear.tables[place]
+    own = answers.answered(place, None if kind is None else (kind,))  # type: ignore[arg-type]
+    labels = [
+        list(answers.labels(column, used).values())[-1]
+        for column, used in zip(own.asked.columns, own.asked.kinds, strict=True)
+    ]
+    names = " × ".join(answers.linear.domain.names[column] for column in table.columns)
+    flat = [array.reshape(-1) for array in (own.values, own.low, own.high)]
+    step = max(1, flat[0].size // _MOST_POINTS)
+    rows = []
+    for row in range(0, flat[0].size, step):
+        at, said = row, []
+        for own_labels in reversed(labels):
+            at, inner = divmod(at, len(own_labels))
+            said.append(own_labels[inner])
+        value = said[0] if len(said) == 1 and isinstance(said[0], int | float) else ", ".join(
+            drawable(str(part)) for part in reversed(said)
+        )  # fmt: skip
+        rows.append({"at": value, "order": row, "count": flat[0][row], "low": flat[1][row], "high": flat[2][row]})
+    return names, rows
+
+
+def _curve(answers: "WorkloadAnswers", place: int) -> Any:
+    """How many rows are up to each value: a line, with the band of its intervals."""
+    import altair as alt  # noqa: PLC0415
+
+    name, rows = _rows(answers, place, "prefix")
+    axis = "Q" if isinstance(rows[0]["at"], int | float) else "O"
+    at = alt.X(f"at:{axis}", title=drawable(name), sort=alt.EncodingSortField("order") if axis == "O" else None)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=at)
+    tooltip = [alt.Tooltip(f"{own}:Q") for own in ("count", "low", "high")]
+    band = base.mark_area(opacity=0.3).encode(y=alt.Y("low:Q", title="rows up to here"), y2=alt.Y2("high:Q"))
+    line = base.mark_line().encode(y=alt.Y("count:Q"), tooltip=tooltip)
+    return alt.layer(band, line).properties(title=_title(answers), height=_HEIGHT, width=_WIDTH)
+
+
+def _bars(answers: "WorkloadAnswers", place: int) -> Any:
+    import altair as alt  # noqa: PLC0415
+
+    name, rows = _rows(answers, place, None)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("at:N", title=drawable(name), sort=alt.EncodingSortField("order"))
+    )
+    whiskers = base.mark_errorbar().encode(y=alt.Y("low:Q", title="rows"), y2=alt.Y2("high:Q"))
+    points = base.mark_point(filled=True, size=50).encode(y=alt.Y("count:Q"))
+    return alt.layer(whiskers, points).properties(title=_title(answers), height=_HEIGHT, width=_WIDTH)
+
+
+def _title(answers: "WorkloadAnswers") -> str:
+    title = f"{answers.confidence:.4g} intervals ({answers.strategy})"
+    return title + (" - TEST NOISE" if answers.test_noise else "")
