@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,8 +13,8 @@ from confide.ledger.record.terms import Standing
 from confide.mechanism import DiscreteGaussian
 from confide.privacy.amount import LARGEST, exact_number, show, shown_value
 from confide.privacy.budget import Budget
-from confide.release.answer.rendering import number as shown
-from confide.release.answer.rendering import print_table, table_of
+from confide.release.answer.digits import half_width, with_interval
+from confide.release.answer.rendering import html_of, print_table, table_of
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.workload.measured_design import MeasuredDesign
@@ -107,7 +108,8 @@ class WorkloadPlan:
     def table_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """As it is printed."""
         rows: list[tuple[str, ...]] = [
-            (own.title, f"{own.answers:,}", f"±{shown(own.typical)}", f"±{shown(own.worst)}") for own in self.groups
+            (own.title, f"{own.answers:,}", f"±{half_width(own.typical)}", f"±{half_width(own.worst)}")
+            for own in self.groups
         ]
         return ("in words", "answers", f"typical at {self.confidence:.4g}", "worst"), rows
 
@@ -126,6 +128,9 @@ class WorkloadPlan:
 
     def __str__(self) -> str:
         return "\n".join([print_table(table_of(*self.table_rows())), *self.lines()])
+
+    def _repr_html_(self) -> str:
+        return html_of(*self.table_rows()) + "".join(f"<p>{escape(line)}</p>" for line in self.lines())
 
 
 def plan_answer(holdings: Holdings, options: WorkloadOptions, epsilon: Fraction | None, within: object) -> WorkloadPlan:
@@ -295,7 +300,7 @@ def answers_text(answers: "WorkloadAnswers") -> str:
                 for column, kind, place in zip(own.asked.columns, own.asked.kinds, places, strict=True)
             ]
             value, low, high = (float(array[row]) for array in flat)
-            rows.append((own.title, ", ".join(labels), shown(round(value, 1)), f"{low:,.0f} to {high:,.0f}"))
+            rows.append((own.title, ", ".join(labels), *with_interval(value, low, high)))
         if own.values.size > 5:
             rows.append((own.title, f"... {own.values.size - 5:,} more", "", ""))
         if len(rows) > MOST_LISTED * 6:
