@@ -26,6 +26,7 @@ OPEN = {
     "query/aggregate.py": {"aggregate": NODES},
     "query/calendar.py": {"part_asked_for": NODES, "part_of": "parts of which the rest are stretches"},
     "query/composed.py": {"composed": NODES},
+    "query/derivation/released_expression.py": {"_aggregate": NODES},
     "query/expression.py": {"predicate": NODES, "scalar": NODES},
     "query/label.py": {"_written": "letters of a format; the last is %", "labels_of": NODES},
     "query/possible_groups.py": {"_may_pass": "with conditions on what is compared; what is measured may be anything"},
@@ -40,6 +41,9 @@ OPEN = {
     "query/sample_means.py": {"_combined": "with conditions on the arithmetic; all else is no sum of means"},
     "query/share.py": {"multiples": "with conditions on the arithmetic; all else is no multiple"},
     "query/text_change.py": {"change_of": NODES},
+    "release/answer/derived/cell_evaluation.py": {"_pieces": "what is left is linear, or a number of its own"},
+    "release/answer/derived/derived_answer.py": {"_leaves": "what is public is made of nothing"},
+    "release/answer/derived/ranking.py": {"rank_range": "the last kind is a truth, and longer"},
     "release/answer/evaluation.py": {"_linear_arithmetic": "with conditions on what is known; all else is not linear"},
     "release/verdict/subject.py": {"answer_reading": "with conditions on the mechanism; all others read values"},
 }

@@ -18,6 +18,8 @@ MOST_MEASURED: Final = 600
 """Numbers in each group."""
 MOST_KEYS: Final = 32
 MOST_GROUPS: Final = 1_000_000
+MOST_DERIVED_ROWS: Final = 20_000
+"""Of a released table of which more is computed: outer queries, windows, functions."""
 MOST_JOINED_GROUPS: Final = 1_000
 """Where one unit may change any number of joined rows."""
 MOST_NUMBERS: Final = 10_000_000

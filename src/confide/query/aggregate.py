@@ -370,7 +370,10 @@ def _refusal(node: exp.Expr) -> str:
     if isinstance(node, exp.Star | exp.Column):
         return "SELECT * shows rows, which never leave the data; write COUNT(*) or aggregates of columns"
     if isinstance(node, exp.Window):
-        return f"{what}: window functions are not answered; GROUP BY the partition instead"
+        return (
+            f"{what}: window functions are not answered over rows of the data; GROUP BY first, and put the window over "
+            "what is released: SUM(COUNT(*)) OVER ()"
+        )
     if isinstance(node, exp.Subquery | exp.Select):
         return (
             "a subquery stands only in FROM, as one row per unit: "

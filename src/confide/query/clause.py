@@ -69,8 +69,8 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
 _INNER = frozenset(("expressions", "from_", "joins", "where", "group"))
 _ADVICE = {
     "distinct": "SELECT DISTINCT shows raw values; GROUP BY a declared column",
-    "qualify": "QUALIFY is not answered; filter released numbers with HAVING",
-    "windows": "window functions are not answered; GROUP BY the partition instead",
+    "qualify": "QUALIFY is not answered over rows of the data; filter released numbers with HAVING or QUALIFY",
+    "windows": "window functions are not answered over rows of the data; GROUP BY first, and put them over aggregates",
     "sample": "sampling is not answered: what it draws is not bounded; ask the whole table",
     "laterals": "LATERAL is not answered; join a table with ON a.key = b.key",
     "pivots": "PIVOT is not answered; GROUP BY both columns",

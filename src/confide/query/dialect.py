@@ -5,11 +5,13 @@ them: a DECODE is a CASE, a day of the week is counted from where that dialect b
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
 from confide.errors import QueryError
+
+Query = TypeVar("Query", bound=exp.Query)
 
 _WRAPPED: Final = (exp.TsOrDsToDate, exp.TimeStrToTime, exp.TsOrDsToTimestamp)
 """What a parser puts around a day that may be a text."""
@@ -24,7 +26,7 @@ _BOUNDARIES: Final = ("tsql", "fabric", "redshift")
 """Dialects in which DATEDIFF counts how often a month begins, though their parser does not say so."""
 
 
-def in_common_words(select: exp.Select, dialect: str) -> exp.Select:
+def in_common_words(select: Query, dialect: str) -> Query:
     """The query with what this dialect says in its own way as everybody says it."""
     pending = [node for node in select.walk() if type(node) in _RULES]
     for node in reversed(pending):  # from the inside out

@@ -4,6 +4,7 @@ What follows from the policy's facts is left out, because those are part of ever
 its type, and the columns that order a unit's rows. So is what only forecasts look at.
 """
 
+from datetime import date
 from fractions import Fraction
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from confide.privacy.identity import Spelling, digest_of, nodes, written
 from confide.query import question as asked
 from confide.query import tree
 from confide.query.conjunction import Conjunction
+from confide.query.derivation import derivation
 from confide.query.grid import EvenGrid, FloatingGrid
 from confide.query.tabulation import Tabulation
 from confide.query.weight import Weight
@@ -28,6 +30,11 @@ def _labels(labels: tuple[tree.Label, ...]) -> tuple[str, ...]:
     """Labels of one type, after its name: a number and the text of it are two."""
     kinds = {str: "text", bool: "boolean", Fraction: "number"}
     return (kinds.get(type(labels[0]), "date"), *map(str, labels)) if labels else ()
+
+
+def _plain_value(value: derivation.Plain) -> tuple[object, ...]:
+    """A constant after the name of its type: a day and the text of it are two."""
+    return ("date", value.isoformat()) if isinstance(value, date) else (type(value).__name__.lower(), value)
 
 
 SPELLING: Final[Spelling] = {
@@ -110,6 +117,25 @@ SPELLING: Final[Spelling] = {
             n.owners, n.neighbours, n.unit, n.optional,
         ),
     ),
+    # what is made of released tables
+    derivation.Taken: ("taken", lambda n: (n.column,)),
+    derivation.Fixed: ("fixed", lambda n: _plain_value(n.value)),
+    derivation.Called: ("called", lambda n: (n.function, n.parts)),
+    derivation.OneNumber: ("one number", lambda n: (n.table,)),
+    derivation.RowOrder: ("row order", lambda n: (n.by, n.descending, n.nulls_first)),
+    derivation.Windowed: ("window", lambda n: (n.function, n.parts, n.partition, n.order, n.frame, n.peers)),
+    derivation.Gathered: ("gathered", lambda n: (n.function, n.subject, n.where, n.share)),
+    derivation.AnsweredTable: ("answer of", lambda n: (n.question,)),
+    derivation.OneRow: ("one row", lambda n: ()),
+    derivation.KeptRows: ("kept", lambda n: (n.source, n.condition)),
+    derivation.GroupedRowsOf: ("grouped", lambda n: (n.source, n.keys, n.gathered)),
+    derivation.ComputedColumns: ("computed", lambda n: (n.source, n.columns)),
+    derivation.FirstRows: ("first", lambda n: (n.source, n.order, n.limit, n.offset, n.width)),
+    derivation.DistinctRows: ("distinct rows", lambda n: (n.source,)),
+    derivation.MatchedTables: ("matched", lambda n: (n.left, n.right, n.kind, n.pairs)),
+    derivation.StackedTables: ("stacked", lambda n: (n.parts,)),
+    derivation.DerivedColumn: ("derived column", lambda n: (n.name,)),
+    derivation.Derivation: ("derivation", lambda n: (n.questions, n.table, n.columns)),
 }  # fmt: skip
 
 
@@ -124,11 +150,14 @@ LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     asked.Statistic: ("typical",),
     asked.Question: ("possible", "counted"),  # follow from the rest, the policy and the state of public tables
     Conjunction: ("possible",),
+    derivation.ComputedColumns: ("names",),  # of inner columns; those of the result are spelled
+    derivation.DerivedColumn: ("kind", "public", "depth"),  # follow from what they are computed of
+    derivation.Derivation: ("crossing", "gathering"),  # told by the table
 }
 """Fields that are not spelled, and why that is safe."""
 
 
-def question_name(question: "asked.Question | Conjunction") -> str:
+def question_name(question: "asked.Question | Conjunction | derivation.Derivation") -> str:
     """A name that equal questions share, however they were written."""
     return digest_of(written("question", question, spelling=SPELLING))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import date, timedelta
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
 
@@ -17,6 +17,24 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": lambda a, b: a >= b,
     ">": lambda a, b: a > b,
 }
+
+
+def key_kind(key: Key) -> Literal["text", "integer", "number", "boolean", "date"]:
+    """Of what kind the values of a key are."""
+    match key:
+        case DeclaredKey(values=values):
+            return "text" if isinstance(values[0], str) else "boolean" if isinstance(values[0], bool) else "integer"
+        case BinnedKey(labels=(bool(), *_)):
+            return "boolean"
+        case BinnedKey(labels=(str(), *_)):
+            return "text"
+        case BinnedKey(kind="date") | BinnedKey(labels=(date(), *_)):
+            return "date"
+        case BinnedKey():
+            return "integer" if whole(key) else "number"
+        case UnknownKey():
+            return "text"
+    assert_never(key)
 
 
 def spelled(key: Key, place: Any) -> Any:

@@ -31,6 +31,17 @@ _TOO_LONG = f"an expression has more than about {MOST_LEVELS} parts in a row; wr
 
 def parse(text: str, dialect: str = DIALECT) -> exp.Select:
     """One SELECT statement, of bounded length and depth."""
+    statement = parse_query(text, dialect)
+    if not isinstance(statement, exp.Select):
+        raise QueryError(
+            "UNION, INTERSECT and EXCEPT are not answered here; ask one SELECT at a time, "
+            "or GROUP BY the column that tells them apart"
+        )
+    return statement
+
+
+def parse_query(text: str, dialect: str = DIALECT) -> exp.Select | exp.SetOperation:
+    """One SELECT, or several put together by UNION, of bounded length and depth."""
     language = _dialect(dialect)
     tokens = _tokens(_checked(text), language)
     try:
@@ -47,12 +58,7 @@ def parse(text: str, dialect: str = DIALECT) -> exp.Select:
     except Exception:  # whatever a parser's bug raises on odd input, it is text that does not parse
         raise QueryError("the SQL does not parse") from None
     statement = statements[0] if statements else None
-    if isinstance(statement, exp.SetOperation):
-        raise QueryError(
-            "UNION, INTERSECT and EXCEPT are not answered; ask one SELECT at a time, "
-            "or GROUP BY the column that tells them apart"
-        )
-    if not isinstance(statement, exp.Select):
+    if not isinstance(statement, exp.Select | exp.SetOperation):
         kind = statement.key.upper() if isinstance(statement, exp.Expr) else "this"
         raise QueryError(f"only SELECT is answered, not {kind}; write SELECT COUNT(*) FROM a_table")
     if _depth(statement) > MOST_LEVELS:
@@ -140,7 +146,7 @@ def _depth(root: exp.Expr) -> int:
         node, depth = pending.pop()
         deepest = max(deepest, depth)
         for child in node.iter_expressions():
-            same_chain = type(child) is type(node) and isinstance(node, exp.And | exp.Or)
+            same_chain = type(child) is type(node) and isinstance(node, exp.And | exp.Or | exp.Union)
             pending.append((child, depth if same_chain else depth + 1))
     return deepest
 

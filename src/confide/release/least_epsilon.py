@@ -1,14 +1,16 @@
-"""The least ε that a call takes, told where the one that was given is too small for exact arithmetic."""
+"""The least ε that a call takes: where the one that was given is too small for exact arithmetic, or for a width."""
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Final, TypeVar
 
-from confide.errors import ConfideError, EpsilonTooSmall
-from confide.privacy.amount import LARGEST, show
+from confide.errors import ConfideError, EpsilonTooSmall, ParameterError
+from confide.privacy.amount import LARGEST, show, shown_value
 
 DIGITS: Final = 2
+_LARGEST_EPSILON = Fraction(10_000)
+_SMALLEST_EPSILON = Fraction(1, 10**9)
 
 Made = TypeVar("Made")
 
@@ -52,3 +54,26 @@ def _short(number: Fraction) -> Fraction:
     """Rounded up to two digits, so that it reads well and stays exact."""
     unit = Fraction(10) ** (floor(log10(number)) - DIGITS + 1)
     return -(-number // unit) * unit
+
+
+def smallest_epsilon(within: object, holds: Callable[[Fraction], bool]) -> Fraction:
+    """The smallest ε, to four digits, at which every column is expected to be within what is asked."""
+    if not holds(_LARGEST_EPSILON):
+        raise ParameterError(
+            f"within={shown_value(within)} is not reached at any ε up to {show(_LARGEST_EPSILON)}; "
+            "ask for a wider interval or larger groups"
+        )
+    low, high = _SMALLEST_EPSILON, _LARGEST_EPSILON
+    while high / low > Fraction(100_01, 100_00):
+        # Halving on a logarithmic scale, on numbers short enough to stay exact and readable.
+        middle = _five_digits(Fraction(float(low * high) ** 0.5))
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _five_digits(value: Fraction) -> Fraction:
+    """Rounded up to five significant digits."""
+    scale = Fraction(10) ** (ceil(log10(value)) - 5)
+    return ceil(value / scale) * scale

@@ -9,11 +9,13 @@ from typing import Final
 from confide.errors import ConfideError
 from confide.query import Question
 from confide.query.conjunction import Conjunction
+from confide.query.derivation.derivation import Derivation
 from confide.release.answer.plan import Alternative, Plan, Within
 from confide.release.arguments import Mechanism, confidence_level
 from confide.release.holdings import Holdings
 from confide.release.join.plan import plan_join
 from confide.release.questions import Limits
+from confide.release.sql.derived_request import plan_derivation, require_no_options
 from confide.release.sql.request import plan_question
 
 _SHARES: Final = (Fraction(1, 100), Fraction(1, 30), Fraction(1, 10), Fraction(1, 3))
@@ -22,7 +24,7 @@ _SHARES: Final = (Fraction(1, 100), Fraction(1, 30), Fraction(1, 10), Fraction(1
 
 def planned(
     holdings: Holdings,
-    question: Question | Conjunction,
+    question: Question | Conjunction | Derivation,
     epsilon: object,
     within: Within | None,
     confidence: float,
@@ -36,6 +38,9 @@ def planned(
     """Cost and expected widths at ε, or at the least ε that gives a width; without both a choice of several."""
 
     def at(asked: object) -> Plan:
+        if isinstance(question, Derivation):
+            require_no_options(shares, options)
+            return plan_derivation(holdings, question, asked, within, confidence_level(confidence), rows, account)
         if isinstance(question, Conjunction):
             return plan_join(holdings, question, asked, within, confidence, options, shares, limits, account)
         level = confidence_level(confidence)

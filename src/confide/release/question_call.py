@@ -10,6 +10,7 @@ from fractions import Fraction
 from confide.host.progress import Tell
 from confide.query import Question
 from confide.query.conjunction import Conjunction
+from confide.query.derivation.derivation import Derivation
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.wanted import plain_within, wider_than_wanted
@@ -27,6 +28,7 @@ from confide.release.holdings import Holdings
 from confide.release.join.request import JoinRequest, join_request
 from confide.release.planning import planned
 from confide.release.questions import Limits, Questions, about_population
+from confide.release.sql.derived_request import DerivedRequest, derived_request
 from confide.release.sql.request import SqlRequest, sql_request
 
 
@@ -35,7 +37,7 @@ class SqlCall:
     """A question, and how it is to be answered; at which ε is said later."""
 
     holdings: Holdings
-    question: Question | Conjunction
+    question: Question | Conjunction | Derivation
     sql: str
     dialect: str
     confidence: float
@@ -67,8 +69,13 @@ class SqlCall:
         wider = () if within is None else wider_than_wanted(answer, within)
         return answer.marked(asked.stored, wider)
 
-    def _request(self, epsilon: object) -> SqlRequest | JoinRequest:
+    def _request(self, epsilon: object) -> SqlRequest | JoinRequest | DerivedRequest:
         policy, text = self.holdings.policy, (self.sql, self.dialect)
+        if isinstance(self.question, Derivation):
+            level = confidence_level(self.confidence)
+            return derived_request(
+                policy, self.question, *text, exact_epsilon(epsilon), level, self.shares, self.options
+            )
         if isinstance(self.question, Conjunction):
             return join_request(
                 policy, self.question, *text, epsilon, self.confidence, self.options, self.shares, self.limits

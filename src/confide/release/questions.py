@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeVar
 
 from confide.errors import ParameterError, QueryError
 from confide.policy import KeyUnit, Policy
 from confide.query import Question, bind
 from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_conjunction, private_tables
-from confide.query.parse import Select, parse
+from confide.query.derivation.derivation import Derivation
+from confide.query.derivation.released_table import bind_derivation
+from confide.query.derivation.shape import Shapes
+from confide.query.parse import Select, parse, parse_query
 from confide.query.rewrite import plain_form
+from confide.query.rewrite.aggregate_names import named_aggregates
 from confide.query.sample_means import population_refusal
 from confide.query.view import View, expanded
 from confide.release.arguments import Mechanism
@@ -21,6 +26,11 @@ _OF_JOINS = (
     "interval for the rows themselves"
 )
 
+_OF_DERIVED = (
+    "population=True is for means and shares that a question asks for itself, not for what is computed of released "
+    "numbers; leave it out, or ask for the mean without more"
+)
+Kept = TypeVar("Kept", Question, Derivation, Question | Derivation)
 Limits = Mapping[str, tuple[Fraction, Fraction]]
 
 
@@ -29,40 +39,61 @@ class Questions:
     """Reads questions, and remembers them: what is planned is usually asked next, on the same public facts."""
 
     views: dict[str, View] = field(default_factory=dict)
-    _remembered: dict[tuple[str, ...], Question] = field(default_factory=dict)
+    _remembered: dict[tuple[str, ...], Question | Derivation] = field(default_factory=dict)
 
     def read(
         self, holdings: Holdings, sql: str, limits: Limits, dialect: str, options: Mechanism
-    ) -> Question | Conjunction:
-        """A question whose bounds are known beforehand, else one over a join whose mechanism finds them."""
+    ) -> Question | Conjunction | Derivation:
+        """A question whose bounds are known beforehand, or one over a join whose mechanism finds them; or what is made
+        of the answers of such questions.
+        """
         key = _key(sql, dialect, limits, options)
         remembered = self._remembered.get(key)
         if remembered is not None and not self.views:
             return remembered
-        select = parse(sql, dialect)
-        found = expanded(select, len(sql), self.views) if self.views else None
+        query = named_aggregates(parse_query(sql, dialect))
+        if options == "sample":
+            options = sampled(holdings.policy)
+
+        def ask(select: Select) -> Question | Conjunction:
+            return self._asked(holdings, select, len(sql), limits, dialect, options)
+
+        try:
+            if not isinstance(query, Select) or Shapes(holdings.policy).derived(query):
+                found: Question | Conjunction | Derivation = bind_derivation(query, holdings.policy, ask)
+            else:
+                found = ask(query)
+        except RecursionError:
+            raise QueryError("the query is nested too deep; write it flatter") from None
+        if self.views or isinstance(found, Conjunction):
+            return found
+        return self.keep(key, found)
+
+    def _asked(
+        self, holdings: Holdings, select: Select, length: int, limits: Limits, dialect: str, options: Mechanism
+    ) -> Question | Conjunction:
+        """One SELECT over rows of the data."""
+        found = expanded(select, length, self.views) if self.views else None
         policy, at_most = holdings.policy, None
         if found is not None:
             select, at_most = found[0], found[1].at_most
         select = plain_form(select, policy, holdings.engine)
-        if options == "sample":
-            options = sampled(policy)
         if is_conjunction(select, policy, options):
             return bind_conjunction(select, policy, holdings.engine, dialect)
         try:
-            question = bind(select, policy, holdings.engine, limits, dialect, options, at_most)
+            return bind(select, policy, holdings.engine, limits, dialect, options, at_most)
         except QueryError as refusal:
             raise _advised(refusal, holdings, select, dialect, options) from None
-        return self.keep(key, question) if found is None else question
 
     def bounded(self, holdings: Holdings, sql: str, limits: Limits, dialect: str) -> "BoundedText":
         """A text over the policy's own tables, whose bounds are known beforehand."""
         return BoundedText(self, holdings, sql, limits, dialect)
 
     def remembered(self, key: tuple[str, ...]) -> Question | None:
-        return self._remembered.get(key)
+        found = self._remembered.get(key)
+        return found if isinstance(found, Question) else None
 
-    def keep(self, key: tuple[str, ...], question: Question) -> Question:
+    def keep(self, key: tuple[str, ...], question: Kept) -> Kept:
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()  # other threads may be at it as well
         self._remembered[key] = question
@@ -103,13 +134,14 @@ def sampled(policy: Policy) -> str:
     return "laplace"
 
 
-def about_population(question: Question | Conjunction, population: object) -> None:
+def about_population(question: Question | Conjunction | Derivation, population: object) -> None:
     """Refuse, before anything is charged, what says nothing of the population that rows are drawn from."""
     if not isinstance(population, bool):
         raise ParameterError("population is True or False")
     if not population:
         return
-    refusal = population_refusal(question) if isinstance(question, Question) else _OF_JOINS
+    others = _OF_JOINS if isinstance(question, Conjunction) else _OF_DERIVED
+    refusal = population_refusal(question) if isinstance(question, Question) else others
     if refusal is not None:
         raise QueryError(refusal)
 

@@ -7,6 +7,7 @@ from confide.errors import ParameterError
 from confide.policy import Contribution, Policy
 from confide.privacy.amount import shown_value, whole_number
 from confide.query.conjunction import Conjunction
+from confide.query.derivation.derivation import Derivation
 from confide.query.question import Question
 from confide.query.view import View, declare_view
 from confide.release.arguments import by_name
@@ -35,7 +36,7 @@ def open_view(
     sql: object,
     at_most: Mapping[str, int] | None,
     dialect: str,
-    binder: Callable[[str], Question | Conjunction],
+    binder: Callable[[str], Question | Conjunction | Derivation],
 ) -> DeclaredView:
     """Declare a view; it stays declared only if a count over it could be asked."""
     if not isinstance(name, str) or not isinstance(sql, str):
@@ -51,7 +52,7 @@ def open_view(
         if before is None:
             del views[name.casefold()]
         raise
-    stability = None if isinstance(question, Conjunction) else question.measures[0].l1
+    stability = question.measures[0].l1 if isinstance(question, Question) else None
     return DeclaredView(name, view.columns, stability, question.unit)
 
 

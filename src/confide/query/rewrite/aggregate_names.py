@@ -5,12 +5,14 @@ What is called approximate elsewhere is measured like everything else: its error
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.parse import shown
+
+Query = TypeVar("Query", bound=exp.Query)
 
 _UNARY: Final[dict[str, type[exp.Expr]]] = {
     "var": exp.Variance,
@@ -52,7 +54,7 @@ _SHARES: Final = frozenset(("percentile", "approxpercentile", "percentileapprox"
 _FILTERED: Final[dict[str, type[exp.Expr]]] = {"sumif": exp.Sum, "avgif": exp.Avg}
 
 
-def named_aggregates(select: exp.Select) -> exp.Select:
+def named_aggregates(select: Query) -> Query:
     """The query with every aggregate under the name that is bound; itself, if it is so already."""
     if not any(_standard(node) is not None for node in select.walk()):
         return select

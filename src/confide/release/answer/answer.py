@@ -50,13 +50,16 @@ class ValueColumn:
     Iterated, or as an array, it gives the estimates; None, or NaN, in the rows that are `unknown`: there the interval
     is the whole range that the policy allows, and an estimate would be made up. `values` has a number there all the
     same, the one that ORDER BY and HAVING looked at.
+
+    Of truths False comes before True; of texts that CASE makes of released numbers the ends are the first and the last
+    that are possible, in its order. None is NULL.
     """
 
     name: str
-    type: Literal["integer", "number"]
-    values: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    type: Literal["integer", "number", "boolean", "text"]
+    values: tuple[Any, ...]
+    low: tuple[Any, ...]
+    high: tuple[Any, ...]
     mechanism: str
     assumes: str
     note: str = ""
@@ -65,10 +68,10 @@ class ValueColumn:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __iter__(self) -> Iterator[float | None]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._known)
 
-    def __getitem__(self, row: int) -> float | None:
+    def __getitem__(self, row: int) -> Any:
         return self._known[row]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -78,7 +81,7 @@ class ValueColumn:
         return np.array(filled, dtype=dtype)
 
     @property
-    def _known(self) -> Sequence[float | None]:
+    def _known(self) -> Sequence[Any]:
         if not self.unknown:
             return self.values
         unknown = frozenset(self.unknown)
@@ -119,6 +122,10 @@ class Answer:
     """
     sampled: tuple[SampledColumn, ...] = field(default=(), repr=False)
     """What was measured for each aggregate, where all are means or shares: `for_population` reads it."""
+    jointly: bool = False
+    """Whether all intervals of a column, of rows that are shown and of others, hold together: where rows that are
+    chosen share noise. `each_confidence` is then that of one row among all.
+    """
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before this call, which cost nothing then: a fact of the call, not of the answer."""
 
@@ -132,7 +139,10 @@ class Answer:
     @property
     def each_confidence(self) -> float:
         """At which confidence each interval was computed: the stated one, or a higher one where rows were chosen."""
-        return self.confidence if self.chosen is None else float(level(self.confidence, *self.chosen))
+        if self.chosen is None:
+            return self.confidence
+        shown, groups = self.chosen
+        return float(level(self.confidence, 1 if self.jointly else shown, groups))
 
     @property
     def mechanism(self) -> dict[str, str]:
@@ -207,7 +217,7 @@ class Answer:
                 arrays[column.name] = pa.array(column.values, kind)
             else:
                 wide = column.type == "integer" and any(
-                    abs(v) >= 2**63 for v in (*column.values, *column.low, *column.high)
+                    v is not None and abs(v) >= 2**63 for v in (*column.values, *column.low, *column.high)
                 )
                 for name, values in zip(_names(column), (tuple(column), column.low, column.high), strict=True):
                     doubles = [None if v is None else _double(v) for v in values] if wide else values
@@ -235,7 +245,8 @@ class Answer:
         }
         if self.chosen is not None:
             shown, groups = self.chosen
-            facts["chosen"] = {"shown": shown, "groups": groups, "confidence": self.each_confidence}
+            jointly = {"jointly": True} if self.jointly else {}
+            facts["chosen"] = {"shown": shown, "groups": groups, "confidence": self.each_confidence, **jointly}
         if self.test_noise:
             facts["test_noise"] = True
         return json.dumps(facts, ensure_ascii=False)
@@ -288,6 +299,8 @@ class Answer:
             facts["chosen"] = list(self.chosen)
         if self.sampled:
             facts["sampled"] = sampled_facts(self.sampled)
+        if self.jointly:
+            facts["jointly"] = True
         return json.dumps(facts, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -329,7 +342,7 @@ def _restored(name: str, fields: dict[str, Any]) -> Any:
         return tuple(value)
     if fields["type"] == "date":
         return tuple(None if part is None else date.fromisoformat(part) for part in value)
-    if "low" in fields and str in set(map(type, value)):
+    if "low" in fields and fields["type"] != "text" and str in set(map(type, value)):
         return tuple(float(part) if isinstance(part, str) else part for part in value)
     return tuple(value)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 from functools import cached_property
 from typing import Any, Literal, Protocol, assert_never
 
@@ -10,12 +9,11 @@ import numpy as np
 
 from confide.mechanism import Measurement
 from confide.query.grouping import group_places
-from confide.query.key_value import HOLDS, key_holds, spelled, whole
+from confide.query.key_value import HOLDS, key_holds, key_kind, spelled
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, Shown, Value, measures_of, statistics_of
 from confide.query.question import ShownKey as KeyPlace
 from confide.query.question import ShownValue as ValuePlace
-from confide.query.tree import BinnedKey, DeclaredKey, Key, UnknownKey
-from confide.release.answer.answer import KeyColumn, KeyType, ValueColumn
+from confide.release.answer.answer import KeyColumn, ValueColumn
 from confide.release.answer.chosen import cut_by_value, level, passes_by_value
 from confide.release.answer.estimate import Estimate, doubles
 from confide.release.answer.evaluation import Evaluator
@@ -121,7 +119,7 @@ class AnswerTable:
     def _column(self, column: KeyPlace | ValuePlace) -> KeyColumn | ValueColumn:
         if isinstance(column, KeyPlace):
             spelled = self.keys[column.key]
-            kind = key_type(self.question.keys[column.key])
+            kind = key_kind(self.question.keys[column.key])
             return KeyColumn(column.name, kind, tuple(spelled[row] for row in self.rows))
         estimate = self._shown(column.value)
         values, low, high = (
@@ -190,24 +188,6 @@ def _note(estimate: Estimate) -> str:
     return (
         f"no information in {wide} of {rows} rows: the interval is the whole range, there may be too few rows, or none"
     )
-
-
-def key_type(key: Key) -> KeyType:
-    match key:
-        case DeclaredKey(values=values):
-            kinds: dict[type, KeyType] = {str: "text", int: "integer", bool: "boolean"}
-            return kinds[type(values[0])]
-        case BinnedKey(labels=(bool(), *_)):
-            return "boolean"
-        case BinnedKey(labels=(str(), *_)):
-            return "text"
-        case BinnedKey(kind="date") | BinnedKey(labels=(date(), *_)):
-            return "date"
-        case BinnedKey():
-            return "integer" if whole(key) else "number"
-        case UnknownKey():
-            return "text"
-    assert_never(key)
 
 
 def _number(value: Any, whole: bool) -> float:

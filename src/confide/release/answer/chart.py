@@ -19,6 +19,8 @@ def error_bars(answer: "Answer") -> Any:
 
     panels = []
     for column in answer.values:
+        if column.type in ("text", "boolean"):
+            continue
         rows = [
             {
                 "group": _label(answer, row),
@@ -29,6 +31,7 @@ def error_bars(answer: "Answer") -> Any:
                 "high": _placed(high, _placed(value, None)),
             }
             for row, (value, low, high) in enumerate(zip(column.values, column.low, column.high, strict=True))
+            if value is not None
         ]
         base = alt.Chart(alt.InlineData(values=rows)).encode(
             x=alt.X(

@@ -16,8 +16,12 @@ _EXACT: Final = Context(prec=10_000)
 _LONGEST: Final = 15
 
 
-def number(value: float) -> str:
-    """Enough digits to be exact for integers, and six significant ones otherwise."""
+def number(value: float | str | None) -> str:
+    """Enough digits to be exact for integers, and six significant ones otherwise; truths and texts in words."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool | str):
+        return value if isinstance(value, str) else str(value).lower()
     if isinstance(value, int):
         return f"{value:,}"
     if isinf(value):
@@ -29,8 +33,13 @@ def number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def with_interval(value: float, low: float, high: float) -> tuple[str, str]:
+def with_interval(value: float | str | None, low: float | str | None, high: float | str | None) -> tuple[str, str]:
     """An estimate and its interval, as they are shown."""
+    if any(part is None or isinstance(part, bool | str) for part in (value, low, high)):
+        return number(value), f"{number(low)} … {number(high)}"
+    assert not isinstance(value, str | None)
+    assert not isinstance(low, str | None)
+    assert not isinstance(high, str | None)
     place = _place(low, high, all(isinstance(part, int) for part in (value, low, high)))
     if place is None:
         return number(value), f"{number(low)} … {number(high)}"

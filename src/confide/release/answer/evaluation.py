@@ -384,8 +384,13 @@ def is_linear(value: Value, measures: Sequence[Measure]) -> bool:
 
 def linear_terms(value: Value, measures: Sequence[Measure]) -> dict[int, Fraction] | None:
     """The coefficients of a linear combination of measures, per index; None if a value is none."""
-    linear = Evaluator(measures, ())._linear(value)
+    linear = linear_form(value, measures)
     return None if linear is None else linear[0]
+
+
+def linear_form(value: Value, measures: Sequence[Measure]) -> Linear | None:
+    """The same with the constant that is added to it."""
+    return Evaluator(measures, ())._linear(value)
 
 
 def _linear_arithmetic(operation: str, first: Linear, second: Linear) -> Linear | None:

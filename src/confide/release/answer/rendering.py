@@ -100,6 +100,11 @@ def _held(answer: "Answer") -> str:
     if answer.chosen is None:
         return f"each interval holds with confidence {answer.confidence:.4g}"
     shown, groups = answer.chosen
+    if answer.jointly:
+        return (
+            f"rows are chosen by value, {shown:,} of {groups:,}: all intervals of a column hold together with "
+            f"confidence {answer.confidence:.4g} (each misses at most {1 - answer.each_confidence:.3g} of the time)"
+        )
     return (
         f"rows are chosen by value, {shown:,} of {groups:,}: of the intervals shown in a column at least "
         f"{answer.confidence:.4g} hold on average (each misses at most {1 - answer.each_confidence:.3g} of the time)"

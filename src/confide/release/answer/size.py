@@ -21,6 +21,8 @@ _NUMBER: Final = 25
 """Bytes of a number and a comma."""
 _VERDICT: Final = 2_000
 """Bytes of a verdict without its query and key."""
+MOST_SHOWN: Final = 1_000_000
+"""Rows of a derived table that are shown: more keys than that no ledger has room for."""
 
 
 def require_room(size: int, what: str, advice: str, kind: type[ConfideError] = ParameterError) -> None:

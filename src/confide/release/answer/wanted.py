@@ -32,7 +32,9 @@ def wider_than_wanted(answer: Answer, within: Within) -> tuple[str, ...]:
     target = wanted_width(within, [column.name for column in answer.values])
     said = []
     for column in answer.values:
-        cells = zip(column.values, column.low, column.high, strict=True)
+        if column.type in ("text", "boolean"):
+            continue
+        cells = [own for own in zip(column.values, column.low, column.high, strict=True) if None not in own]
         halves = [(_half(low, high), target(column.name, _double(value))) for value, low, high in cells]
         wide = [half for half, wanted in halves if half > wanted * (1 + 1e-9)]
         if wide:

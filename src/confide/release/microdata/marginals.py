@@ -24,13 +24,12 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.computed_key import MOST_PLAIN
 from confide.query.grouping import bin_key, check_groups
 from confide.query.identity import SPELLING
-from confide.query.key_value import spelled
+from confide.query.key_value import key_kind, spelled
 from confide.query.scope import Catalog, reading
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Field, Reading
 from confide.release.answer.answer import KeyType
-from confide.release.answer.answer_table import key_type
 from confide.release.answer.size import require_room_for_counts
 from confide.release.whole_table import key_of, tabulated
 from confide.workload import Binned
@@ -351,4 +350,4 @@ def _classes(own: WorkloadAttribute) -> Attribute:
     if isinstance(own, Binned):
         step = own.width * own.column.grain
         width = str(step) if step.denominator == 1 else str(float(step))
-    return Attribute(own.name, key_type(key), tuple(spelled(key, place) for place in range(own.size)), width)
+    return Attribute(own.name, key_kind(key), tuple(spelled(key, place) for place in range(own.size)), width)

@@ -19,7 +19,7 @@ from confide.mechanism.noise.law import Confidence
 from confide.mechanism.selection.threshold import KeyThreshold, gaussian_key_threshold, key_threshold
 from confide.mechanism.statistic import StatisticPlan
 from confide.privacy.amount import from_quanta, root
-from confide.privacy.budget import Budget
+from confide.privacy.budget import Budget, Currency
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.question import (
     Arithmetic,
@@ -75,12 +75,14 @@ def allocate(
     confidence: Confidence,
     split: Mapping[str, Fraction] | None = None,
     rows: int | None = None,
+    portion: Fraction = Fraction(1),
 ) -> Allocation:
     """Split ε over what is measured: Laplace under a pure budget, else the narrower of Laplace and Gaussian.
 
-    `rows` is what is publicly expected of a group; mechanisms of statistics may be chosen by it.
+    `rows` is what is publicly expected of a group; mechanisms of statistics may be chosen by it. `portion` is what
+    the question has of the whole call, where several questions share it: of ε, or of ρ.
     """
-    cost = budget.cost(epsilon)
+    cost = portion_of(budget.cost(epsilon), portion)
     if question.threshold is not None and isinstance(cost, PureDP):
         raise QueryError(
             "some keys of this question are not public, and a pure call has no δ to release them with; ask it with "
@@ -125,6 +127,13 @@ def allocate(
         own = Additive(keys.name, keys.law, keys.loss)
         mechanisms = (*mechanisms[:counted], own, *mechanisms[counted + 1 :])
     return Allocation(mechanisms, plans, keys, ZCDP(cost.rho, delta), counted)
+
+
+def portion_of(cost: Currency, portion: Fraction) -> Currency:
+    """Of what a call costs a portion; those that add up to one cost the whole."""
+    if portion == 1:
+        return cost
+    return PureDP(cost.epsilon * portion) if isinstance(cost, PureDP) else ZCDP(cost.rho * portion)
 
 
 def widths_of(allocation: Allocation, confidence: float) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, inf, log10
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.mechanism import Measurement
 from confide.mechanism.interval.interval import nearest_double
+from confide.mechanism.noise.law import Confidence
 from confide.mechanism.statistic import StatisticPlan
 from confide.policy import Policy
-from confide.privacy.amount import show, shown_value
 from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
 from confide.query.question import (
@@ -35,13 +35,12 @@ from confide.release.answer.sampled_answer import ASSUMES as SAMPLED
 from confide.release.answer.sampled_answer import sampled_columns
 from confide.release.answer.wanted import wanted_width
 from confide.release.expected import expected_rows, group_count, known_size
+from confide.release.least_epsilon import smallest_epsilon
 from confide.release.sql.allocation import Allocation, allocate
 from confide.release.sql.grids import settled
 from confide.release.sql.statistics import expect_statistic, plan_statistic
 
 _ASSUMED_ROWS: Final = 1_000
-_LARGEST_EPSILON = Fraction(10_000)
-_SMALLEST_EPSILON = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +80,8 @@ class Forecast:
         question = self.question
         groups = group_count(question)
         measured, shown = (chosen(question, self.confidence, groups) for chosen in (least_level, expected_level))
-        made_up = [
-            Measurement(np.array([round(measure.typical * Fraction(rows))], dtype=object), mechanism.law)
-            for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
-        ]
-        plans: list[StatisticPlan] = []
-        expected: list[Estimate] = []
-        read = settled(question, allocation.plans, self.policy, self.steady)
-        for statistic, plan in zip(read.statistics, allocation.plans, strict=True):
-            # The mechanism is what it will be; how wide it is depends on the rows, and on where values lie.
-            level = needed_confidences(all_values(question), measured)[len(expected)]
-            spread = None if statistic.typical is None else float(statistic.typical[1] - statistic.typical[0])
-            paid, count = plan.setting, max(1, round(rows))
-            seen = plan_statistic(statistic, paid.epsilon, level, count, plan.name, paid.delta, spread)
-            plans.append(seen)
-            expected.append(expect_statistic(seen, statistic))
+        made_up, seen = self.made_up(allocation, rows, measured)
+        plans, expected = [plan for plan, _ in seen], [estimate for _, estimate in seen]
         evaluator = Evaluator(question.measures, made_up, expected)
         columns = []
         sampled = iter(sampled_columns(question, made_up, [0]) if self.population else ())
@@ -126,6 +112,26 @@ class Forecast:
                 )
             )
         return columns
+
+    def made_up(
+        self, allocation: Allocation, rows: float, level: Confidence
+    ) -> tuple[list[Measurement], list[tuple[StatisticPlan, Estimate]]]:
+        """The numbers of a made-up group of so many typical rows; statistics at the confidence that values need."""
+        question = self.question
+        measured = [
+            Measurement(np.array([round(measure.typical * Fraction(rows))], dtype=object), mechanism.law)
+            for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
+        ]
+        expected: list[tuple[StatisticPlan, Estimate]] = []
+        read = settled(question, allocation.plans, self.policy, self.steady)
+        levels = needed_confidences(all_values(question), level)
+        for place, (statistic, plan) in enumerate(zip(read.statistics, allocation.plans, strict=True)):
+            # The mechanism is what it will be; how wide it is depends on the rows, and on where values lie.
+            spread = None if statistic.typical is None else float(statistic.typical[1] - statistic.typical[0])
+            paid, count = plan.setting, max(1, round(rows))
+            seen = plan_statistic(statistic, paid.epsilon, levels[place], count, plan.name, paid.delta, spread)
+            expected.append((seen, expect_statistic(seen, statistic)))
+        return measured, expected
 
     def rank_notes(self, columns: Sequence[PlannedColumn]) -> list[str]:
         """Of each quantile between which percentiles its ends lie: that takes no guess about values."""
@@ -171,19 +177,7 @@ class Forecast:
             columns = self._columns(self._allocation(epsilon), self.rows)
             return all(column.half_width <= target(column.name, column.estimate) for column in columns)
 
-        if not holds(_LARGEST_EPSILON):
-            raise ParameterError(
-                f"within={shown_value(within)} is not reached at any ε up to {show(_LARGEST_EPSILON)}; "
-                "ask for a wider interval or larger groups"
-            )
-        low, high = _SMALLEST_EPSILON, _LARGEST_EPSILON
-        while high / low > Fraction(100_01, 100_00):
-            # Halving on a logarithmic scale, on numbers short enough to stay exact and readable.
-            middle = _short(Fraction(float(low * high) ** 0.5))
-            if not low < middle < high:
-                break
-            low, high = (low, middle) if holds(middle) else (middle, high)
-        return high
+        return smallest_epsilon(within, holds)
 
 
 def forecast(
@@ -240,9 +234,3 @@ def depends_on(value: Value, question: Question) -> tuple[Depends, ...]:
         return ()
     total = isinstance(value, Estimated) and question.statistics[value.statistic].kind == "total"
     return ("values",) if total else ("rows", "values")
-
-
-def _short(value: Fraction) -> Fraction:
-    """Rounded up to five significant digits."""
-    scale = Fraction(10) ** (ceil(log10(value)) - 5)
-    return ceil(value / scale) * scale

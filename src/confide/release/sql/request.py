@@ -1,16 +1,11 @@
 """A question planned, and answered: charge before read, noise on every measure, then arithmetic on what came out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
-
-from confide.engine.protocol import Exact, Keep, Window, Windows
 from confide.errors import ParameterError
 from confide.host.progress import tell
-from confide.mechanism import Measurement
 from confide.policy import Policy
 from confide.policy.column import ROWS_LIMIT
 from confide.privacy.amount import show, shown_value, whole_number
@@ -20,7 +15,6 @@ from confide.privacy.identity import written
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
 from confide.query.identity import SPELLING, question_name
-from confide.query.question import Measure
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
@@ -32,14 +26,14 @@ from confide.release.answer.size import cut_to_room, require_room_for_answer, ro
 from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost, budget_state, rooms
 from confide.release.custody.known_counts import known_counts
-from confide.release.expected import expected_rows, few_rows, group_count
+from confide.release.expected import expected_rows, group_count
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 from confide.release.purpose import sql_purpose
 from confide.release.sql.allocation import Allocation, allocate, widths_of
 from confide.release.sql.forecast import Forecast, forecast
 from confide.release.sql.grids import grid_notes, gridded, settled
-from confide.release.sql.statistics import measure_statistic
+from confide.release.sql.measuring import MeasuredNumbers, answer_notes, measured_numbers, threshold_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +85,8 @@ class PricedQuestion:
         return widths_of(self.allocation, self.request.confidence)
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
-        asked, allocation = self.request.question, self.allocation
-        question = settled(asked, allocation.plans, holdings.policy, holdings.engine.steady)
-        keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
-        windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
-        read = holdings.engine.evaluate
-        tell("reading", 0, 2)
-        exact = _possible(question, lambda: read(question.summary, charge, holdings.ledger.secret, keep, windows))
-        tell("measuring", 1, 2)
-        answer = _release(holdings, question, question_name(asked), exact, allocation, self.request)
+        numbers = measured_numbers(holdings, self.request.question, self.allocation, charge)
+        answer = _release(holdings, numbers, self.allocation, self.request)
         tell("measuring", 2, 2)
         return cut_to_room(answer)
 
@@ -166,7 +153,7 @@ def plan_question(
         exact = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
-    notes += _threshold_notes(allocation)
+    notes += threshold_notes(allocation)
     notes += predicted.rank_notes(columns)
     if any("rows" in column.depends for column in columns):
         notes += predicted.size_notes(allocation, known_counts(holdings, question))
@@ -196,73 +183,11 @@ def _bound_notes(question: Question) -> list[str]:
     return [f"{question.counted}; the noise is for all of them, and mechanism='truncate' learns how many a unit has"]
 
 
-def _threshold_notes(allocation: Allocation) -> list[str]:
-    if allocation.keys is None:
-        return []
-    return [f"keys held by fewer than about {allocation.keys.threshold:,} units are left out"]
-
-
-def _keep(threshold: Measure, allocation: Allocation, holdings: Holdings) -> Keep:
-    """Which of some keys are shown. Each has noise of its own, so it does not matter which come together."""
-    released = allocation.keys
-    assert released is not None
-
-    def keep(cells: tuple[Any, ...]) -> tuple[Any, Any]:
-        shown = released.release(_combine(threshold.terms, cells), holdings.randomness)
-        return shown.places, shown.values
-
-    return keep
-
-
-def _possible(question: Question, read: Callable[[], Exact]) -> Exact:
-    """What is read, without the groups that have no rows in any data; nothing is read if all are such."""
-    if question.possible == ():
-        empty = np.empty(0, dtype=np.int64)
-        return Exact((empty,) * len(question.summary.cells), None, ((),) * len(question.summary.tallies))
-    exact = read()
-    if question.possible is None:
-        return exact
-    places = np.array(question.possible, dtype=np.intp)
-    tallies = tuple(tuple(tally[place] for place in question.possible) for tally in exact.tallies)
-    return Exact(tuple(cell[places] for cell in exact.cells), None, tallies)
-
-
-def rank_windows(question: Question, allocation: Allocation) -> Windows:
-    """Through which windows of ranks each tally is looked at, of those that are not needed whole."""
-    windows: dict[int, list[Window]] = {}
-    whole = set()
-    for statistic, plan in zip(question.statistics, allocation.plans, strict=True):
-        window = plan.window()
-        if window is None:
-            whole.add(statistic.tally)
-        else:
-            windows.setdefault(statistic.tally, []).append(window)
-    return {tally: found for tally, found in windows.items() if tally not in whole}
-
-
-def _release(
-    holdings: Holdings, question: Question, name: str, exact: Any, allocation: Allocation, request: SqlRequest
-) -> Answer:
-    confidence = request.confidence
-    keys, cells, tallies = exact.keys, exact.cells, exact.tallies
-    source = holdings.randomness
-    notes = [question.counted] if question.counted else []
-    notes += grid_notes(question, holdings.policy)
-    notes += key_notes(question, question.summary)
-    notes += _threshold_notes(allocation)
-    measurements = [
-        Measurement(exact.noised, allocation.keys.law, allocation.keys.threshold)
-        if place == allocation.counted and allocation.keys is not None
-        else mechanism.measure(_combine(measure.terms, cells), source)
-        for place, (measure, mechanism) in enumerate(zip(question.measures, allocation.mechanisms, strict=True))
-    ]
-    names = [mechanism.name for mechanism in allocation.mechanisms]
-    statistics = [
-        (plan, measure_statistic(plan, statistic, tallies[statistic.tally], source))
-        for statistic, plan in zip(question.statistics, allocation.plans, strict=True)
-    ]
+def _release(holdings: Holdings, numbers: MeasuredNumbers, allocation: Allocation, request: SqlRequest) -> Answer:
+    confidence, question, keys = request.confidence, numbers.question, numbers.keys
+    notes = answer_notes(question, allocation, holdings.policy)
     most = None if keys is None else rows_that_fit(question, keys)
-    table = AnswerTable(question, keys, measurements, names, confidence, statistics, most)
+    table = AnswerTable(question, keys, numbers.measurements, numbers.names, confidence, numbers.statistics, most)
     if not table.whole:
         notes.append(too_many(table.groups))
     return Answer(
@@ -271,16 +196,9 @@ def _release(
         cost=Cost.of(request.epsilon, allocation.loss),
         unit=question.unit,
         neighbours=question.neighbours,
-        question=name,
+        question=question_name(request.question),
         notes=tuple(notes),
-        test_noise=not source.kernel,
+        test_noise=not holdings.randomness.kernel,
         chosen=table.chosen,
         sampled=sampled_columns(question, table.evaluator.measurements, table.rows),
     )
-
-
-def _combine(terms: tuple[tuple[int, int], ...], cells: Sequence[Any]) -> Any:
-    """Σ coefficient × cell, exactly: in Python's integers where 64 bits might not hold it."""
-    if len(terms) == 1 and terms[0][0] == 1:
-        return cells[terms[0][1]]
-    return sum(cells[cell].astype(object) * coefficient for coefficient, cell in terms)

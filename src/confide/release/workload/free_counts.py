@@ -8,10 +8,9 @@ import numpy as np
 
 from confide.errors import QueryError
 from confide.query import Question
-from confide.query.key_value import spelled
+from confide.query.key_value import key_kind, spelled
 from confide.query.question import Arithmetic, Measured, ShownKey
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
-from confide.release.answer.answer_table import key_type
 from confide.release.arguments import confidence_level, plain_text
 from confide.release.count_questions import Truth, count_question, group_places, holds, key_name, names_in
 from confide.release.workload.answers import whole_ends
@@ -63,7 +62,7 @@ def answer_sql(answers: "WorkloadAnswers", text: object, confidence: object) -> 
         if isinstance(column, ShownKey):
             key = question.keys[column.key]
             labels = tuple(spelled(key, int(place)) for place in places[column.key])
-            columns.append(KeyColumn(column.name, key_type(key), labels))
+            columns.append(KeyColumn(column.name, key_kind(key), labels))
             continue
         pairs = np.array(found[column.name]).reshape(-1, 2)
         plain = isinstance(column.value, Measured) and len(question.measures[column.value.measure].terms) == 1
