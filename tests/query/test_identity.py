@@ -14,6 +14,7 @@ from confide.query import conjunction, grid, question, tabulation, tree, weight
 from confide.query.bind import bind
 from confide.query.derivation import derivation
 from confide.query.identity import LEFT_OUT, SPELLING, spoken_of
+from confide.workload import asked as asked_workload
 from confide.workload import domain, workload
 from confide.workload.identity import WORKLOAD_LEFT_OUT, WORKLOAD_SPELLING
 from tests.query.samples import CATALOG, POLICIES
@@ -46,7 +47,7 @@ def test_every_field_is_spelled_or_left_out_for_a_reason(kind: type) -> None:
 
 
 def test_every_class_of_a_question_has_a_spelling() -> None:
-    modules = (tree, question, conjunction, derivation, grid, tabulation, weight, domain, workload)
+    modules = (tree, question, conjunction, derivation, grid, tabulation, weight, domain, workload, asked_workload)
     kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
     parts = {kind for kind in kinds if is_dataclass(kind) and kind.__module__.startswith("confide.")}
     own = {kind for kind in parts if any(kind.__module__ == module.__name__ for module in modules)}

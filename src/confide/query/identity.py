@@ -125,7 +125,7 @@ SPELLING: Final[Spelling] = {
     derivation.RowOrder: ("row order", lambda n: (n.by, n.descending, n.nulls_first)),
     derivation.Windowed: ("window", lambda n: (n.function, n.parts, n.partition, n.order, n.frame, n.peers)),
     derivation.Gathered: ("gathered", lambda n: (n.function, n.subject, n.where, n.share)),
-    derivation.AnsweredTable: ("answer of", lambda n: (n.question,)),
+    derivation.QuestionTable: ("answer of", lambda n: (n.question,)),
     derivation.OneRow: ("one row", lambda n: ()),
     derivation.KeptRows: ("kept", lambda n: (n.source, n.condition)),
     derivation.GroupedRowsOf: ("grouped", lambda n: (n.source, n.keys, n.gathered)),

@@ -82,7 +82,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredTable:
+class QuestionTable:
     """What a question shows: its keys, then its values."""
 
     question: int
@@ -153,7 +153,7 @@ class StackedTables:
 
 
 DerivedTable = (
-    AnsweredTable
+    QuestionTable
     | OneRow
     | KeptRows
     | GroupedRowsOf

@@ -13,7 +13,6 @@ from confide.query.clause import check_subquery, whole_number
 from confide.query.conjunction import Conjunction
 from confide.query.derivation.bound_table import BoundTable, renamed
 from confide.query.derivation.derivation import (
-    AnsweredTable,
     ComputedColumns,
     Derivation,
     DerivedColumn,
@@ -24,6 +23,7 @@ from confide.query.derivation.derivation import (
     KeptRows,
     OneNumber,
     OneRow,
+    QuestionTable,
     RowOrder,
     StackedTables,
     Taken,
@@ -183,7 +183,7 @@ class _Binding:
         )
         open_keys = any(isinstance(key, UnknownKey) for key in question.keys)
         bound = BoundTable(
-            AnsweredTable(place),
+            QuestionTable(place),
             columns,
             chosen=False,
             rows=None if open_keys else group_count(question),

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any, Final, assert_never
 
 from confide.query.derivation.derivation import (
-    AnsweredTable,
     Called,
     ComputedColumns,
     DerivedExpression,
@@ -24,6 +23,7 @@ from confide.query.derivation.derivation import (
     MatchedTables,
     OneNumber,
     OneRow,
+    QuestionTable,
     StackedTables,
     Taken,
     Windowed,
@@ -66,7 +66,7 @@ class DerivedRows:
 
     def _rows(self, table: DerivedTable) -> list[DerivedRow]:
         match table:
-            case AnsweredTable(question):
+            case QuestionTable(question):
                 return self._answered(question)
             case OneRow():
                 return [DerivedRow(())]
