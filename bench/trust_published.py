@@ -13,9 +13,8 @@ import numpy as np
 
 from confide.mechanism import KernelRandomness
 from confide.trust.choice import Chooser
-from confide.trust.facts import Facts
 from confide.trust.seen import imagined_whole
-from confide.trust.target import Target
+from confide.trust.target import Facts, Target
 
 COUNTS = {"q1": (34, 34), "q3": (87, 91), "q5": (1_560, 1_606), "q12": (471_994, 470_483)}
 SUMS = {

@@ -20,8 +20,8 @@ import pyarrow as pa
 from confide.engine import Engine, Exact
 from confide.engine.protocol import Counts
 from confide.engine.read import multipass
-from confide.engine.read.cells_from_tally import teller
 from confide.engine.read.multipass import ROOM
+from confide.engine.read.summary_reader import teller
 from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binom, chi2
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Measurement, NoNoise, Randomness, TestRandomness
-from confide.mechanism.noise.measurement import AnyIntegers
+from confide.mechanism.noise.additive import AnyIntegers
 from confide.privacy.loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from tests.conformance.audit import ORDERS, audit
 from tests.conformance.exact_law import probability, tails, weight

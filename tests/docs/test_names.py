@@ -25,7 +25,6 @@ SAME: dict[str, str] = {
     "rendering": "how a result looks in print",
     "request": "what a product is asked by",
     "schema": "how stored columns are read as what the policy says they are",
-    "spelling": "the name that was probably meant",
     "transaction": "a piece of work on a ledger, whole or not at all",
     "types": "the types of a database that a policy's columns may have",
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.fit import TOTAL, CellDomain, FitProblem, Marginal, MeasuredGroup
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 

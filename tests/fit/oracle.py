@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.fit.problem import FitProblem
 
 Box = tuple[Floats, Floats]

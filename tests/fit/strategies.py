@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from confide.fit.cells import CellDomain
-from confide.fit.group import Group, Marginal, SparseGroup
+from confide.fit.group import CellDomain, Group, Marginal, SparseGroup
 from confide.fit.problem import FitProblem, MeasuredGroup, Public
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 

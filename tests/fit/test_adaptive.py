@@ -26,7 +26,7 @@ from confide.fit import (
     screen,
 )
 from confide.fit.adaptive import FREED, MOVED, is_detail, onto_simplex
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure
 from tests.fit.strategies import problems

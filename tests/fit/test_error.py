@@ -22,8 +22,8 @@ from confide.fit import (
     error,
     estimates,
 )
-from confide.fit.cells import Floats
 from confide.fit.error import combinations
+from confide.fit.group import Floats
 from confide.mechanism import TestRandomness, draw
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit import oracle

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from confide.fit import FitProblem, maxfit, nnls
-from confide.fit.reach import attained, smallest_reach
+from confide.fit.maxfit import attained, smallest_reach
 from tests.fit import oracle
 from tests.fit.strategies import problems
 

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.fit import TOTAL, FitProblem, nnls
-from confide.fit.build import build, fixed, measured_terms
-from confide.fit.program import certify
+from confide.fit.program import build, certify, fixed, measured_terms
 from tests.fit import oracle
 from tests.fit.strategies import problems
 

@@ -10,7 +10,7 @@ from scipy.optimize import nnls as reference
 
 from confide.errors import ParameterError
 from confide.fit import CellDomain, Fit, FitProblem, MeasuredGroup, SparseGroup, reweighted
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.fit.reweighted import log_cdf, low_answers, median_of_largest
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure

@@ -18,7 +18,7 @@ from confide.fit import (
     report,
     sequential,
 )
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.fit.risk import mean_above_zero
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from tests.fit.conftest import measure

@@ -23,7 +23,7 @@ from confide.fit import (
     round_controlled,
 )
 from confide.fit import rounding as records_module
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.fit.program import Certificate
 from confide.mechanism.noise.law import DiscreteLaplace
 

@@ -1,4 +1,7 @@
-"""One thread for all connections of a process, and none when there are none."""
+"""What takes too long is given up, and what it brings later is closed.
+
+One thread looks after all connections of a process, and none when there are none.
+"""
 
 import gc
 import socket
@@ -6,7 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-from confide.host.watchdog import Watchdog
+import pytest
+
+from confide.host.watchdog import Watchdog, within
 
 
 def watchers() -> int:
@@ -47,3 +52,19 @@ def test_what_nobody_holds_any_more_leaves_no_thread_and_no_descriptor() -> None
     kept.close()
     here.close()
     there.close()
+
+
+def test_what_is_in_time_is_given() -> None:
+    assert within(10, lambda: 7, lambda _: pytest.fail("it was in time")) == 7
+    with pytest.raises(KeyError):
+        within(10, lambda: {}[7], lambda _: None)
+
+
+def test_what_is_late_is_handed_over() -> None:
+    go, closed = threading.Event(), threading.Event()
+    started = time.monotonic()
+    with pytest.raises(TimeoutError):
+        within(0.05, lambda: go.wait(10), lambda _: closed.set())
+    assert time.monotonic() - started < 5
+    go.set()
+    assert closed.wait(10)

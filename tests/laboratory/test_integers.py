@@ -17,7 +17,7 @@ ADDING = {"sum", "cumsum", "prod", "cumprod", "dot", "matmul", "einsum", "tensor
 BOUNDS = {
     "engine/read/network.py": (9, "degrees and paths of two edges: fewer than 2^31 edges, so at most 2^62"),
     "engine/read/multipass.py": (3, "rows"),
-    "engine/read/cells_from_tally.py": (
+    "engine/read/summary_reader.py": (
         5,
         "rows; a weighted sum is in 64 bits only where largest × rows is small",
     ),
@@ -46,7 +46,7 @@ BOUNDS = {
     "trust/seen.py": (5, "rows, and Python's integers"),
     "trust/sparse_decider.py": (6, "doubles, and Python's integers"),
     "synthesis/goal.py": (1, "sizes of columns: at most 4,096 places each"),
-    "synthesis/measured.py": (3, "doubles: released counts"),
+    "synthesis/curator.py": (3, "doubles: released counts"),
     "synthesis/projection.py": (13, "doubles: a fit to released counts"),
     "synthesis/relaxed.py": (3, "doubles, and numbers of records up to 10^9"),
     "synthesis/selection.py": (3, "numbers of queries, at most 10^11, and places"),

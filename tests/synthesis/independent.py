@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from confide.errors import ParameterError
 from confide.host.progress import tell
-from confide.synthesis.curator import Curator
-from confide.synthesis.measured import total_of
+from confide.synthesis.curator import Curator, MeasureSets, Model, SynthesisStep, Synthesized, total_of
 from confide.synthesis.method import SynthesisMethod
-from confide.synthesis.model import Model, Synthesized
-from confide.synthesis.step import MeasureSets, SynthesisStep
 from confide.workload import BoundWorkload
 
 

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from confide.synthesis import projection
+from confide.synthesis.curator import Measured, MeasuredMarginal, MeasuredQueries, total_of
 from confide.synthesis.goal import goal_of, layout_of, members_of, padded
-from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries, total_of
 from confide.synthesis.projection import _advance, _beginning, _loss_and_gradient, _start, project, sparsemax
 from confide.synthesis.relaxed import RelaxedTable
 from confide.workload import tables_of

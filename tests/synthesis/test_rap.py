@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from confide.host.progress import heard_by
 from confide.mechanism import Randomness, TestRandomness, gaussian
 from confide.synthesis import rap
-from confide.synthesis.curator import Curator, Picked
-from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
-from confide.synthesis.model import Model, Synthesized
+from confide.synthesis.curator import Curator, MeasuredMarginal, MeasuredQueries, Model, Picked, Synthesized
 from confide.synthesis.strategy import Strategy
 from confide.workload import Threshold, Workload, tables_of
 from tests.synthesis.fitting import pretend_to_fit

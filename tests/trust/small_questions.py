@@ -5,7 +5,6 @@ from fractions import Fraction
 
 from confide.mechanism.tally import Tally
 from confide.trust.choice import Chooser
-from confide.trust.facts import Facts, Kind, Prefer
 from confide.trust.seen import (
     Reading,
     Seen,
@@ -17,7 +16,7 @@ from confide.trust.seen import (
     quantile_of,
     seen_in,
 )
-from confide.trust.target import Target
+from confide.trust.target import Facts, Kind, Prefer, Target
 
 VALUES = range(5)
 SYNTHETIC = Tally.of([0, 1, 1, 2, 4])

@@ -11,9 +11,8 @@ from confide.mechanism.tally import Tally
 from confide.trust.choice import Chooser
 from confide.trust.clip import Clip
 from confide.trust.decider import Decider
-from confide.trust.facts import Facts, Prefer
 from confide.trust.seen import Seen, imagined_mean, imagined_sum, imagined_values, imagined_whole, quantile_of
-from confide.trust.target import Target
+from confide.trust.target import Facts, Prefer, Target
 
 SHAPES = {
     "small": [1, 1, 2, 3, 5] * 40,

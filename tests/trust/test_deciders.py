@@ -13,14 +13,13 @@ from confide.mechanism.tally import Buckets, Tally
 from confide.trust.choice import Chooser
 from confide.trust.clip import Clip
 from confide.trust.effectiveness import error_at, needed_epsilon, worst_error
-from confide.trust.facts import CAUTION, DELTA, Facts
 from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn
 from confide.trust.race_decider import Raced
 from confide.trust.seen import imagined_mean, imagined_sum, imagined_values, imagined_whole, seen_in
 from confide.trust.sparse_decider import SparseDecider
-from confide.trust.target import Target
+from confide.trust.target import CAUTION, DELTA, Facts, Target
 from tests.mechanism.segments import drawn_weight
 from tests.mechanism.small_data import data_sets
 from tests.trust.small_questions import CAUTIOUS, FACTS, VALUES, all_deciders, chooser, inside, read

@@ -10,9 +10,8 @@ from confide.errors import ParameterError
 from confide.mechanism.tally import Tally
 from confide.trust.choice import Chooser
 from confide.trust.effectiveness import needed_epsilon, sides, worst_error
-from confide.trust.facts import DELTA, Facts
 from confide.trust.seen import Powers, imagined_sum, imagined_values, quantile_of
-from confide.trust.target import Target
+from confide.trust.target import DELTA, Facts, Target
 
 INCOMES = np.minimum(np.random.default_rng(3).lognormal(10, 0.6, 4_000).astype(np.int64), 499_999)
 AGES = Tally.of(np.clip(np.random.default_rng(4).normal(40, 15, 3_000).astype(np.int64), 0, 105).tolist())

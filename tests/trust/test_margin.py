@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from confide.trust.facts import Facts, Steps, whole_steps
 from confide.trust.margin import margin_of
+from confide.trust.target import Facts, Steps, whole_steps
 from tests.mechanism.small_data import data_sets, neighbours
 from tests.trust.small_questions import FACTS, VALUES, chooser, inside, read
 

@@ -16,13 +16,12 @@ import pytest
 from confide.mechanism import DiscreteLaplace, KernelRandomness, Randomness, TestRandomness, draw, laplace
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Decider
-from confide.trust.facts import Facts, Steps
 from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugInMean
 from confide.trust.race_decider import RESOLUTION, Raced
 from confide.trust.sparse_decider import SparseDecider
-from confide.trust.target import Target
+from confide.trust.target import Facts, Steps, Target
 from tests.conformance.audit import audit
 from tests.mechanism.small_data import neighbours
 from tests.trust.small_questions import FACTS, VALUES, all_deciders, chooser, read

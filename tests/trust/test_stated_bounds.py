@@ -9,9 +9,8 @@ from confide.mechanism import TestRandomness
 from confide.mechanism.tally import Tally
 from confide.trust.choice import Chooser
 from confide.trust.clip import Clip
-from confide.trust.facts import CAUTION, Facts
 from confide.trust.seen import imagined_sum, seen_in
-from confide.trust.target import Target
+from confide.trust.target import CAUTION, Facts, Target
 from tests.trust.stated_bounds import sweep
 
 DIGITS = 1e-9

@@ -69,7 +69,7 @@ def test_ranges_are_no_part_of_a_synthesis() -> None:
 
 
 def test_the_bound_of_rows_is_that_of_mechanisms() -> None:
-    from confide.mechanism.noise.largest import MOST_ROWS  # noqa: PLC0415
+    from confide.mechanism.noise.law import MOST_ROWS  # noqa: PLC0415
 
     assert 2**MOST_ROWS_BITS == MOST_ROWS
     assert MOST_CELLS == 1_000_000

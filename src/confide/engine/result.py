@@ -1,10 +1,12 @@
-"""What a statement returns, whichever database ran it, and how it ends."""
+"""What a statement returns, whichever database ran it, and how it ends: in one constant failure, if it fails."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from numpy.typing import NDArray
+
+from confide.errors import EngineError, tell_custodian
 
 Result = TypeVar("Result")
 Rows = list[tuple[Any, ...]]
@@ -27,3 +29,18 @@ def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
     finally:
         if isinstance(batches, Generator):
             batches.close()
+
+
+def unless_failed(read: Callable[[], Result], unchanged: Callable[[], bool]) -> Result:
+    """What is read of data that are still those that were opened; else, and whatever fails, an `EngineError`."""
+    reason: Exception | None = None
+    try:
+        result = read()
+        if unchanged():
+            return result
+    except Exception as error:
+        reason = error
+    # Raised outside of the handler, so that the database's words do not travel along as its context.
+    tell_custodian("the data changed since they were opened" if reason is None else "a statement failed", reason)
+    del reason  # it refers to this frame
+    raise EngineError

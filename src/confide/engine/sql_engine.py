@@ -4,12 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from confide.engine.failure import unless_failed
 from confide.engine.protocol import Exact, Inquiry, Keep, KeyValue, Statements, Windows
 from confide.engine.read.counted_tables import tabulated
 from confide.engine.read.public_facts import different_rows, infer_column, most_rows
 from confide.engine.read.summary_reader import Evaluation
-from confide.engine.result import Columns, Rows
+from confide.engine.result import Columns, Rows, unless_failed
 from confide.engine.sql.statement import SummaryWriter
 from confide.engine.storage import Storages
 from confide.errors import SourceError

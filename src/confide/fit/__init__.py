@@ -1,14 +1,12 @@
 """From noisy answers to a table without negative counts, and what that costs. Pure functions of released numbers."""
 
 from confide.fit.adaptive import Screening, adaptive, screen
-from confide.fit.cells import CellDomain
 from confide.fit.choose import METHODS, fit
 from confide.fit.error import LinearEstimate, error, estimates
 from confide.fit.fitted import Fit, Method
-from confide.fit.group import TOTAL, Group, Marginal, SparseGroup, Subtotal
+from confide.fit.group import TOTAL, CellDomain, Group, Marginal, SparseGroup, Subtotal
+from confide.fit.least_squares import nnls, ols
 from confide.fit.maxfit import maxfit
-from confide.fit.nnls import nnls
-from confide.fit.ols import ols
 from confide.fit.price import Guarantee, Price, price
 from confide.fit.problem import FitProblem, MeasuredGroup, Public
 from confide.fit.program import Certificate

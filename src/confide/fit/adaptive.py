@@ -15,15 +15,14 @@ from typing import Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.build import Term, counts_cells
-from confide.fit.cells import Floats, Mask
-from confide.fit.conjugate import conjugate_gradients
 from confide.fit.error import estimates, variance
 from confide.fit.fitted import Fit, require_consistent
-from confide.fit.group import TOTAL, Marginal
-from confide.fit.nnls import nnls
+from confide.fit.group import TOTAL, Floats, Marginal, Mask
+from confide.fit.least_squares import nnls
+from confide.fit.linear_systems import conjugate_gradients
 from confide.fit.posterior import measured_cells, posterior_means
 from confide.fit.problem import FitProblem, MeasuredGroup
+from confide.fit.program import Term, counts_cells
 from confide.fit.reweighted import low_answers
 from confide.fit.sequential import pinned_to
 from confide.mechanism.noise.law import DiscreteLaplace

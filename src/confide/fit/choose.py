@@ -7,9 +7,8 @@ from confide.errors import ParameterError
 from confide.fit.adaptive import adaptive
 from confide.fit.fitted import Fit, Method
 from confide.fit.group import TOTAL, Group
+from confide.fit.least_squares import nnls, ols
 from confide.fit.maxfit import maxfit
-from confide.fit.nnls import nnls
-from confide.fit.ols import ols
 from confide.fit.problem import FitProblem
 from confide.fit.reweighted import reweighted
 from confide.fit.sequential import Priority, pinned, sequential

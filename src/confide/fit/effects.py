@@ -15,8 +15,7 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from confide.fit.cells import CellDomain, Floats
-from confide.fit.group import Group, Marginal
+from confide.fit.group import CellDomain, Floats, Group, Marginal
 from confide.fit.problem import FitProblem
 
 Axes = tuple[int, ...]  # of the domain, ascending

@@ -14,13 +14,11 @@ from scipy import sparse
 
 from confide.errors import ParameterError
 from confide.fit import effects
-from confide.fit.cells import Floats, Mask
-from confide.fit.conjugate import conjugate_gradients
-from confide.fit.group import Group, Marginal, SparseGroup, Subtotal
+from confide.fit.group import Floats, Group, Marginal, Mask, SparseGroup, Subtotal
+from confide.fit.linear_systems import conjugate_gradients
 from confide.fit.problem import FitProblem
 from confide.fit.tail import half_width
-from confide.mechanism.interval.bounded import bounded_ends
-from confide.mechanism.interval.interval import Interval
+from confide.mechanism.interval.interval import Interval, bounded_ends
 from confide.mechanism.noise.law import Confidence
 
 MOST_FACTORED: Final = 2_000  # cells

@@ -8,13 +8,10 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.fit import effects
-from confide.fit.build import Term, build
-from confide.fit.cells import CellDomain, Floats
-from confide.fit.group import Group, Marginal
-from confide.fit.newton import MOST_STEPS
+from confide.fit.group import CellDomain, Floats, Group, Marginal
+from confide.fit.minimise import MOST_STEPS, minimise
 from confide.fit.problem import FitProblem, Public
-from confide.fit.program import Certificate
-from confide.fit.proximal import minimise
+from confide.fit.program import Certificate, Term, build
 
 Method = Literal["ols", "nnls", "maxfit", "sequential", "reweighted", "pinned", "adaptive"]
 

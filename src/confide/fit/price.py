@@ -34,7 +34,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.fit.price_view import price_chart, price_text
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from confide.privacy.conversion import rho_for

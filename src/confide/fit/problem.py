@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.cells import CellDomain, Floats, Mask
-from confide.fit.group import Group
+from confide.fit.group import CellDomain, Floats, Group, Mask
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 
 NoiseLaw = DiscreteLaplace | DiscreteGaussian

@@ -11,16 +11,19 @@ Its dual has a number u for each query. With s = Σ u·q for each cell, every u 
 so the difference of the two values, the gap, bounds how far a solution is from the best. The objective is strongly
 convex in the answers: √(2 gap) bounds how far the answers are from the best ones, in standard deviations of their
 noise.
+
+`build` makes a program of measurements: what each group is fitted to, how strongly, and what must hold exactly.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from confide.fit.cells import Floats
-from confide.fit.group import Marginal
+from confide.fit.group import CellDomain, Floats, Group, Marginal
+from confide.fit.problem import FitProblem
 from confide.fit.rows import Rows
 
 ROUNDING: Final = 1e-14
@@ -99,6 +102,71 @@ def certify(program: Program, cells: Floats, multipliers: Floats, steps: int) ->
     return Certificate(max(primal - dual, 0.0) + slack, float(beyond.max(initial=0)), steps)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A group whose answers are drawn to targets with weights, or kept between bounds; no weight and no bounds:
+    ignored.
+    """
+
+    group: Group
+    target: Floats
+    weight: Floats | float = 0.0
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+def measured_terms(problem: FitProblem) -> list[Term]:
+    """Every measurement, weighted by the inverse of its variance."""
+    return [Term(item.group, item.answers, 1 / item.variance) for item in problem.measured]
+
+
+def fixed(group: Group, values: Floats) -> Term:
+    """A group whose answers are given."""
+    return Term(group, values, 0.0, values, values)
+
+
+def counts_cells(domain: CellDomain, group: Group) -> bool:
+    """Whether the queries of a group are the cells themselves."""
+    return isinstance(group, Marginal) and len(group.attributes) == len(domain.attributes)
+
+
+def build(problem: FitProblem, terms: Sequence[Term], *, nonnegative: bool = True) -> Program:
+    """The program of some terms and of everything public. Terms on single cells become pulls and bounds of cells."""
+    domain = problem.domain
+    cells = domain.cells
+    pull, drawn = np.zeros(cells), np.zeros(cells)
+    floor = np.zeros(cells) if nonnegative else np.full(cells, -np.inf)
+    ceiling = np.full(cells, np.inf)
+    if problem.public.zeros is not None:
+        floor[problem.public.zeros] = ceiling[problem.public.zeros] = 0.0
+    stacked = []
+    for term in (*terms, *(fixed(group, values) for group, values in problem.public.totals)):
+        if not counts_cells(domain, term.group):
+            stacked.append(term)
+            continue
+        place = term.group.spread(domain, np.arange(cells, dtype=np.float64)).astype(np.int64)
+        weight = np.broadcast_to(term.weight, cells)[place]
+        pull += weight
+        drawn += weight * term.target[place]
+        if term.low is not None:
+            floor = np.maximum(floor, np.minimum(term.low[place], ceiling))
+        if term.high is not None:
+            ceiling = np.minimum(ceiling, np.maximum(term.high[place], floor))
+    rows = Rows(domain, tuple(term.group for term in stacked))
+    centre = np.divide(drawn, pull, out=np.zeros(cells), where=pull > 0)
+    return Program(
+        rows,
+        _stacked(rows, [term.weight for term in stacked]),
+        _stacked(rows, [term.target for term in stacked]),
+        _stacked(rows, [-np.inf if term.low is None else term.low for term in stacked]),
+        _stacked(rows, [np.inf if term.high is None else term.high for term in stacked]),
+        pull,
+        centre,
+        floor,
+        ceiling,
+    )
+
+
 def _half(weights: Floats, differences: Floats) -> float:
     return 0.5 * float(weights @ (differences * differences))
 
@@ -128,3 +196,10 @@ def _largest(rows: Rows, group: Marginal, cells: Floats) -> Floats:
     largest = cells.reshape(rows.domain.sizes).max(axis=dropped)
     kept = sorted(axes)
     return np.asarray(largest).transpose([kept.index(axis) for axis in axes]).ravel()
+
+
+def _stacked(rows: Rows, values: Sequence[Floats | float]) -> Floats:
+    if not values:
+        return np.zeros(0)
+    pairs = zip(values, rows.counts, strict=True)
+    return np.concatenate([np.broadcast_to(np.asarray(value, dtype=np.float64), count) for value, count in pairs])

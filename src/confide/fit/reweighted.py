@@ -6,11 +6,10 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from confide.errors import ParameterError
-from confide.fit.build import Term
-from confide.fit.cells import Floats, Mask
 from confide.fit.fitted import Fit, require_consistent, solve
-from confide.fit.group import Subtotal
+from confide.fit.group import Floats, Mask, Subtotal
 from confide.fit.problem import FitProblem, MeasuredGroup, NoiseLaw
+from confide.fit.program import Term
 from confide.mechanism.noise.law import DiscreteLaplace
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from confide.fit.adaptive import screen
 from confide.fit.fitted import Fit
 from confide.fit.group import TOTAL, Marginal
-from confide.fit.ols import ols
+from confide.fit.least_squares import ols
 from confide.fit.problem import FitProblem, MeasuredGroup, NoiseLaw
 from confide.fit.reweighted import low_answers
 from confide.mechanism.noise.law import DiscreteLaplace

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from confide.errors import ParameterError
-from confide.fit.cells import CellDomain, Floats
 from confide.fit.fitted import Fit
-from confide.fit.group import TOTAL, Group, Marginal
-from confide.fit.linear_fit import linear_program
+from confide.fit.group import TOTAL, CellDomain, Floats, Group, Marginal
+from confide.fit.linear_systems import linear_program
 
 Integers = NDArray[np.int64]
 

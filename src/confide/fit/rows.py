@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from confide.fit.cells import CellDomain, Floats
-from confide.fit.group import Group, Marginal, Subtotal
+from confide.fit.group import CellDomain, Floats, Group, Marginal, Subtotal
 
 Integers = NDArray[np.int64]
 

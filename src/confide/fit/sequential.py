@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.fit.build import Term, fixed, measured_terms
-from confide.fit.cells import Floats
 from confide.fit.error import estimates
 from confide.fit.fitted import Fit, Method, require_consistent, solve
-from confide.fit.group import TOTAL, Group, Marginal
+from confide.fit.group import TOTAL, Floats, Group, Marginal
 from confide.fit.problem import FitProblem
+from confide.fit.program import Term, fixed, measured_terms
 
 Priority = Sequence[Sequence[int]]
 """Places of measurements: those fitted first, those fitted next, ..."""

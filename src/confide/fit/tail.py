@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from confide.fit.cells import Floats
+from confide.fit.group import Floats
 from confide.fit.problem import NoiseLaw
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.noise.law import Confidence, DiscreteLaplace, miss_rate

@@ -1,4 +1,4 @@
-"""An end to waits for a server that is there and says nothing, or a network that swallows packets.
+"""An end to waits that a library does not end by itself: names that are looked up, hosts and servers that say nothing.
 
 libpq has no time-out for a connection that is established. One thread looks after all connections of a process; it is
 there while any of them is.
@@ -11,12 +11,14 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
 from confide.host.fork import close_with
 
 _LOOK: Final = 0.25
+
+Result = TypeVar("Result")
 
 
 class Watchdog:
@@ -95,3 +97,37 @@ class _Patrol:
 
 _patrol = _Patrol()
 os.register_at_fork(after_in_child=_patrol.forget)
+
+
+def within(seconds: float, work: Callable[[], Result], late: Callable[[Result], Any]) -> Result:
+    """What `work` gives, or raises, in so many seconds; else `TimeoutError`, and `late` is given what comes later."""
+    results: list[Result] = []
+    errors: list[BaseException] = []
+    over = threading.Event()
+    judged = threading.Lock()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # raised again in the caller's thread
+            errors.append(error)
+            return
+        with judged:
+            if not over.is_set():
+                results.append(result)
+                return
+        late(result)
+
+    worker = threading.Thread(target=run, name="confide-connect", daemon=True)
+    worker.start()
+    try:
+        worker.join(max(0.0, seconds))
+    finally:
+        with judged:
+            over.set()
+            found = list(results)
+    if found:
+        return found[0]
+    if errors:
+        raise errors[0]
+    raise TimeoutError

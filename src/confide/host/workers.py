@@ -1,4 +1,8 @@
-"""Threads that are kept for the next piece of work: what a database allocates in a new one costs milliseconds."""
+"""Threads that are kept for the next piece of work: what a database allocates in a new one costs milliseconds.
+
+They are a module of their own: a thread that waits when the interpreter ends keeps the names of its module, and the
+library complains on standard error if it is among them.
+"""
 
 import os
 import threading

@@ -4,10 +4,9 @@ from confide.mechanism.interval.interval import Assumes, Interval, Intervals
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.interval.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
-from confide.mechanism.noise.additive import Additive, exact, gaussian, laplace
+from confide.mechanism.noise.additive import Additive, Measurement, exact, gaussian, laplace
 from confide.mechanism.noise.coin import bernoulli_exponential, uniform_below
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace, Law, NoNoise
-from confide.mechanism.noise.measurement import Measurement
 from confide.mechanism.noise.randomness import KernelRandomness, Randomness, TestRandomness
 from confide.mechanism.noise.sampler import draw
 from confide.mechanism.selection.threshold import KeyThreshold, ReleasedKeys, gaussian_key_threshold, key_threshold

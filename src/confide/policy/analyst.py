@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterator
 
 from confide.errors import ParameterError
-from confide.policy.spelling import Path
+from confide.policy.node import Path
 from confide.privacy.limits import LONGEST_ANALYST
 
 ANYBODY_ELSE = "*"

@@ -22,10 +22,8 @@ from confide.policy.column import (
     number_faults,
     typical_faults,
 )
-from confide.policy.findings import Findings
-from confide.policy.node import Block, Leaf, Listing, Node, ratio, read_day
-from confide.policy.scalar import BLANK, read_flag, read_number, say
-from confide.policy.spelling import HALVES_OF_A_RANGE, Path, nearest
+from confide.policy.findings import BLANK, HALVES_OF_A_RANGE, Findings, nearest, read_flag, read_number, say
+from confide.policy.node import Block, Leaf, Listing, Node, Path, ratio, read_day
 from confide.policy.value_list import file_of, read_values
 
 _ENOUGH = 20

@@ -1,11 +1,42 @@
-"""Gathering every mistake of a policy in one pass, each with its line and the nearest valid spelling."""
+"""Every mistake of a policy, gathered in one pass, each with its place, its line and the nearest valid spelling.
+
+A wrong name is told with the known one that it most likely stands for; a wrong value with what was expected there.
+"""
 
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path as FilePath
 
 from confide.errors import PolicyError, Problem
-from confide.policy.node import Block, Node, line_at
-from confide.policy.spelling import HALVES_OF_A_RANGE, Path, nearest, spell_path
+from confide.policy.node import Block, Leaf, Listing, Node, Path, line_at, ratio
+
+_ALIASES = {
+    "bounds": "range",
+    "categories": "values",
+    "contribution": "at_most",
+    "data": "source",
+    "domain": "values",
+    "enum": "values",
+    "foreign_keys": "references",
+    "granularity": "grain",
+    "key": "unit",
+    "levels": "values",
+    "limits": "at_most",
+    "lower": "range",
+    "max": "range",
+    "min": "range",
+    "precision": "grain",
+    "privacy_unit": "unit",
+    "step": "grain",
+    "upper": "range",
+}
+"""Words that other tools use for a key of ours and that no edit distance would find."""
+
+HALVES_OF_A_RANGE = frozenset({"lower", "upper", "min", "max"})
+"""Words that stand for one end of a range, so that what is under them cannot be read as the range."""
+
+BLANK = "a blank is left to fill in"
 
 
 class Findings:
@@ -61,3 +92,78 @@ class Findings:
     def raise_if_any(self, source: str) -> None:
         if self._found:
             raise PolicyError(self.problems(), source)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that the word most likely stands for."""
+    folded = {name.casefold(): name for name in known}
+    plain = word.casefold()
+    if plain in folded:
+        return folded[plain]
+    if (alias := _ALIASES.get(plain)) in folded.values():
+        return alias
+    close = get_close_matches(plain, folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def spell_path(path: Path) -> str:
+    words = ""
+    for step in path:
+        words += f"[{step + 1}]" if isinstance(step, int) else f".{step}" if words else step
+    return words or "the policy"
+
+
+def say(node: Node) -> str:
+    """What was found, in plain words."""
+    if isinstance(node, Block):
+        return "a mapping" if node.entries else "an empty mapping"
+    if isinstance(node, Listing):
+        return "a list" if node.items else "an empty list"
+    if node.blank:
+        return "a blank that is left to fill in"
+    if node.value is None:
+        return "nothing"
+    text = node.text if len(node.text) <= 60 else f"{node.text[:57]}..."
+    return f"the text {text!r}" if isinstance(node.value, str) else text
+
+
+def read_number(node: Node, path: Path, findings: Findings) -> Fraction | None:
+    """An exact number, or None and a finding."""
+    if isinstance(node, Leaf) and not node.blank:
+        if isinstance(node.value, int | Fraction) and not isinstance(node.value, bool):
+            return Fraction(node.value)
+        if isinstance(node.value, float):
+            what = f"{say(node)} is not a number that can be used"
+            findings.add(path, what, "write a finite number of at most 60 digits")
+            return None
+        if isinstance(node.value, str) and (number := ratio(node.value)) is not None:
+            return number
+    _expected("a number", node, path, findings)
+    return None
+
+
+def read_whole(node: Node, path: Path, findings: Findings, least: int, most: int) -> int | None:
+    """A whole number between two ends, or None and a finding."""
+    allowed = f"write a whole number from {least} to {most:,}"
+    number = read_number(node, path, findings)
+    if number is None:
+        return None
+    if number.denominator != 1 or not least <= number <= most:
+        findings.add(path, f"{say(node)} is not allowed here", allowed)
+        return None
+    return int(number)
+
+
+def read_flag(node: Node, path: Path, findings: Findings) -> bool | None:
+    """true or false, or None and a finding."""
+    if isinstance(node, Leaf) and isinstance(node.value, bool):
+        return node.value
+    _expected("true or false", node, path, findings)
+    return None
+
+
+def _expected(kind: str, node: Node, path: Path, findings: Findings) -> None:
+    if isinstance(node, Leaf) and node.blank:
+        findings.add(path, BLANK, f"write {kind}")
+    else:
+        findings.add(path, f"expected {kind}, found {say(node)}")

@@ -13,7 +13,8 @@ from fractions import Fraction
 from numbers import Integral, Rational
 from types import MappingProxyType
 
-from confide.policy.spelling import Path
+Path = tuple[str | int, ...]
+"""The keys and positions that lead from the root of a policy to a place in it."""
 
 DEPTH_LIMIT = 40
 NODES_LIMIT = 1_000_000

@@ -10,10 +10,8 @@ from confide.policy.analyst import cap_faults
 from confide.policy.column import ROWS_LIMIT, Column, Identifier
 from confide.policy.column_parsing import read_column
 from confide.policy.file_kind import kind_of
-from confide.policy.findings import Findings
-from confide.policy.node import Block, Leaf, Listing, Node
-from confide.policy.scalar import BLANK, read_flag, read_number, read_whole, say
-from confide.policy.spelling import Path, nearest
+from confide.policy.findings import BLANK, Findings, nearest, read_flag, read_number, read_whole, say
+from confide.policy.node import Block, Leaf, Listing, Node, Path
 from confide.policy.structure import ROW_HAS_NO_BOUNDS, meant_unit, structure_faults
 from confide.policy.table import Contribution, KeyUnit, RowUnit, Table, Unit
 from confide.privacy.amount import LARGEST, SMALLEST

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from confide.errors import PolicyError, Problem
 from confide.policy.analyst import cap_faults
 from confide.policy.canonical import canonical_facts, canonical_text
-from confide.policy.spelling import spell_path
+from confide.policy.findings import spell_path
 from confide.policy.structure import structure_faults, unit_paths
 from confide.policy.table import SUMMARY_ROWS, KeyUnit, ReferenceStep, Table, Unit
 from confide.privacy.budget import Budget

@@ -9,9 +9,8 @@ from fractions import Fraction
 
 from confide.errors import Problem
 from confide.policy.column import show
-from confide.policy.node import Block, Leaf, Listing, Node
-from confide.policy.scalar import say
-from confide.policy.spelling import Path, nearest
+from confide.policy.findings import nearest, say
+from confide.policy.node import Block, Leaf, Listing, Node, Path
 
 STEPS = 10**6
 """A float column gets the power of ten as its grain that cuts its range into STEPS to 10·STEPS steps."""

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
 
 from confide.policy.column import Identifier
-from confide.policy.spelling import Path, nearest
+from confide.policy.findings import nearest
+from confide.policy.node import Path
 from confide.policy.table import Contribution, KeyUnit, ReferenceStep, RowUnit, Table, Unit
 
 StructureFault = tuple[Path, str, str]

@@ -12,8 +12,7 @@ from typing import Final
 
 from confide.policy.column import VALUES_LIMIT, CategoryValue
 from confide.policy.findings import Findings
-from confide.policy.node import Leaf, Node, UnreadableError, plain_leaf
-from confide.policy.spelling import Path
+from confide.policy.node import Leaf, Node, Path, UnreadableError, plain_leaf
 from confide.privacy.limits import LONGEST_POLICY
 
 MARK: Final = "@"

@@ -1,4 +1,4 @@
-"""The identity of a request: a tree of plain values, written in one way only.
+"""The identity of a request: a tree of plain values, written in one way only; and names, made of parts.
 
 What was asked makes the key under which an outcome is kept. So it must not depend on how the program is written: a
 class or a field that is renamed would make every stored answer unreachable, and the same question would be paid for
@@ -6,8 +6,13 @@ twice. Each class is spelled by a tag and by the values that tell one request fr
 (`Spelling`); the tree is written as JSON, where every list begins with a tag, so that no two trees share a text.
 
 A change of a spelling is a change of keys: it needs another `VERSION`, and the golden keys under test say so.
+
+In a name each part is written with its length, so that no two lists of parts share one. A plain name may be made of
+public facts only. Whatever depends on data is named under a secret: a plain hash of data can be found by trying the
+data that there might be, so that one row more or less would be told from the other.
 """
 
+import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -73,3 +78,19 @@ def nodes(form: object, tag: str) -> Iterator[list[Any]]:
             yield form
         for part in form[1:]:
             yield from nodes(part, tag)
+
+
+def joined(*parts: str) -> bytes:
+    """The parts as bytes, from which they can be read back whatever characters they hold."""
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join([piece for part in encoded for piece in (len(part).to_bytes(8), part)])
+
+
+def plain_name(*parts: str) -> str:
+    """A name that anybody can make again from the same parts."""
+    return sha256(joined(*parts)).hexdigest()
+
+
+def sealed_name(secret: bytes, *parts: str) -> str:
+    """A name that tells nothing to whoever has not the secret, but that equal parts have equal names (HMAC-SHA-256)."""
+    return hmac.digest(secret, joined(*parts), "sha256").hex()

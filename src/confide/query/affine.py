@@ -5,14 +5,20 @@ units of x, let s be what one unit changes of the sum that is measured, s_j of a
 shifts, and n how many there are. Under noise whose variance goes with the inverse of its share, and with the share of
 the count best for the largest d (d/s of that of the sum), the variance of sum j is (1 + d/s)(s² + d_j² s/d), where it
 would be n s_j² if each were measured. Sums are shared only if none gets worse.
+
+`multiples` and `parts_of` take sums of measured numbers, and conditions, apart again: so a ratio is known to be
+a share, a count of some rows over a count of all of them, which lies between 0 and 1.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from confide.query.question import Arithmetic, FixedNumber, Measured, Value
-from confide.query.tree import Number, Predicate, Scaled
+from confide.query.question import Arithmetic, Estimated, FixedNumber, Measured, Value
+from confide.query.tree import Always, Both, Number, Predicate, Scaled
+
+Shared = dict[tuple[Number, Predicate], Number]
+"""For sums of one number and condition, what is summed of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,6 @@ class AskedSum:
     where: Predicate
     most: Fraction
     rows: int
-
-
-Shared = dict[tuple[Number, Predicate], Number]
-"""For sums of one number and condition, what is summed of it."""
 
 
 def affine(subject: Number) -> Affine:
@@ -62,6 +64,49 @@ def shared_sums(asked: Iterable[AskedSum]) -> Shared:
     return shared
 
 
+def told_by(wanted: Affine, measured: Affine, total: int, count: int) -> Value:
+    """A sum, from the measure of another one of the same rows and that of their number."""
+    factor = wanted.factor / measured.factor
+    shift = wanted.shift - measured.shift * factor
+    value: Value = Measured(total)
+    if factor != 1:
+        value = Arithmetic("*", FixedNumber(factor), value)
+    return Arithmetic("+", value, Arithmetic("*", FixedNumber(shift), Measured(count))) if shift else value
+
+
+def multiples(value: Value) -> Mapping[int, Fraction] | None:
+    """A value as multiples of measured numbers (or of statistics), added up, if it is that."""
+    match value:
+        case Measured(place) | Estimated(place):
+            return {place: Fraction(1)}
+        case Arithmetic("+" | "-" as operation, left, right):
+            first, second = _or_zero(left), _or_zero(right)
+            if first is None or second is None:
+                return None
+            sign = 1 if operation == "+" else -1
+            return {p: first.get(p, Fraction(0)) + sign * second.get(p, Fraction(0)) for p in sorted({*first, *second})}
+        case Arithmetic("*", FixedNumber(factor), inner) | Arithmetic("*", inner, FixedNumber(factor)):
+            found = multiples(inner)
+        case Arithmetic("/", inner, FixedNumber(divisor)):
+            found, factor = multiples(inner), 1 / divisor
+        case _:
+            return None
+    return None if found is None else {place: factor * part for place, part in found.items()}
+
+
+def times(factor: Fraction, value: Value, more: Fraction = Fraction(0)) -> Value:
+    """factor × value + more."""
+    product = value if factor == 1 else Arithmetic("*", FixedNumber(factor), value)
+    return Arithmetic("+", product, FixedNumber(more)) if more else product
+
+
+def parts_of(predicate: Predicate) -> frozenset[Predicate]:
+    """Conditions that all hold where a predicate does."""
+    if isinstance(predicate, Both):
+        return frozenset().union(*map(parts_of, predicate.parts))
+    return frozenset() if predicate == Always(True) else frozenset((predicate,))
+
+
 def _gains(family: Sequence[tuple[Affine, AskedSum]], least: tuple[Affine, AskedSum]) -> bool:
     def shift(member: Affine) -> Fraction:
         return member.shift / member.factor
@@ -80,11 +125,5 @@ def _gains(family: Sequence[tuple[Affine, AskedSum]], least: tuple[Affine, Asked
     )
 
 
-def told_by(wanted: Affine, measured: Affine, total: int, count: int) -> Value:
-    """A sum, from the measure of another one of the same rows and that of their number."""
-    factor = wanted.factor / measured.factor
-    shift = wanted.shift - measured.shift * factor
-    value: Value = Measured(total)
-    if factor != 1:
-        value = Arithmetic("*", FixedNumber(factor), value)
-    return Arithmetic("+", value, Arithmetic("*", FixedNumber(shift), Measured(count))) if shift else value
+def _or_zero(value: Value) -> Mapping[int, Fraction] | None:
+    return {} if value == FixedNumber(Fraction(0)) else multiples(value)

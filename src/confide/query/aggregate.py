@@ -9,10 +9,9 @@ from confide.errors import QueryError
 from confide.policy import Category, Unbounded
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
-from confide.query.affine import AskedSum, Shared, affine, shared_sums, told_by
+from confide.query.affine import AskedSum, Shared, affine, multiples, parts_of, shared_sums, times, told_by
 from confide.query.association_call import AssociationCall, association_call
 from confide.query.comparison import joined
-from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
@@ -30,9 +29,9 @@ from confide.query.question import (
     association_places,
 )
 from confide.query.relation import From
+from confide.query.released import Named, composed
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
-from confide.query.share import multiples, parts_of, times
 from confide.query.tree import Always, Cell, Constant, Field, Known, Predicate, Span, Tallied
 from confide.query.tree import Number as RowNumber
 from confide.query.typical import typical_ends

@@ -1,25 +1,56 @@
-"""HAVING and ORDER BY: conditions and orders on released numbers. They see measures and keys, never rows."""
+"""What may be said of released numbers: arithmetic in the SELECT, conditions in HAVING, the order of ORDER BY.
 
-from collections.abc import Sequence
+They see measures and keys, never rows.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from operator import add, mul, sub, truediv
 from typing import Literal, Protocol
 
 from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.comparison import Operation, declared
-from confide.query.composed import Named
-from confide.query.expression import COMPARISONS, FLIPPED, NEGATED
+from confide.query.expression import COMPARISONS, FLIPPED, NEGATED, predicate
 from confide.query.grouping import find_key
 from confide.query.literal import bare, is_literal, is_text, literal_number, text
+from confide.query.magnitude import held
 from confide.query.parse import conjuncts, shown
-from confide.query.question import AllOf, AnyOf, Comparison, Condition, Order, ShownKey, ShownValue, Value
+from confide.query.question import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Comparison,
+    Condition,
+    FixedNumber,
+    Magnitude,
+    Order,
+    Rounded,
+    ShownKey,
+    ShownValue,
+    Value,
+)
 from confide.query.scope import Scope
 from confide.query.spelling import nearest
-from confide.query.tree import BinnedKey, DeclaredKey, Key, Label
+from confide.query.tree import Always, BinnedKey, DeclaredKey, Key, Label, Predicate
 from confide.query.view import PLACED
+
+_OPERATIONS: dict[type[exp.Expr], Literal["+", "-", "*", "/"]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+}
+_FOLDED: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+_REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+_MOST_DIGITS = 12
+
+Aggregate = Callable[[exp.Expr, Predicate], Value]
+Named = Callable[[exp.Column], Value | None]
+Ratio = Callable[[Value, Value], Value | None]
 
 
 class Valued(Protocol):
@@ -182,3 +213,61 @@ def _printed(node: exp.Expr, kind: Literal["number", "date"]) -> str:
             raise QueryError(f"'{written[:40]}' is not a date; write DATE '2024-01-31'") from None
     value: Fraction = literal_number(node)
     return str(int(value)) if value.denominator == 1 else str(float(value))
+
+
+def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, ratio: Ratio, named: Named | None = None) -> Value:
+    """The value of an expression; `aggregate` reads one aggregate over the rows that pass its FILTER, `ratio` knows
+    what more is to say of a quotient, if anything, and `named` reads a column of the result by its name, outside of
+    aggregates.
+    """
+    scope.room.take(1)
+
+    def value(inner: exp.Expr) -> Value:
+        return composed(inner, aggregate, scope, ratio, named)
+
+    match node:
+        case exp.Paren():
+            return value(node.this)
+        case exp.Literal():
+            return FixedNumber(literal_number(node))
+        case exp.Neg():
+            inner = value(node.this)
+            return (
+                FixedNumber(-inner.value)
+                if isinstance(inner, FixedNumber)
+                else Arithmetic("-", FixedNumber(Fraction(0)), inner)
+            )
+        case exp.Column() if named is not None and (found := named(node)) is not None:
+            return found
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+            left, right = value(node.this), value(node.expression)
+            if isinstance(node, exp.Div) and right == FixedNumber(Fraction(0)):
+                raise QueryError("the query divides by zero")
+            operation = _OPERATIONS[type(node)]
+            if isinstance(left, FixedNumber) and isinstance(right, FixedNumber):
+                return FixedNumber(held(_FOLDED[operation](left.value, right.value)))
+            known = ratio(left, right) if operation == "/" else None
+            return known if known is not None else Arithmetic(operation, left, right)
+        case exp.Abs():
+            inner = value(node.this)
+            return FixedNumber(abs(inner.value)) if isinstance(inner, FixedNumber) else Magnitude(inner)
+        case exp.Round():
+            digits = literal_number(node.args["decimals"]) if node.args.get("decimals") else Fraction(0)
+            if digits.denominator != 1 or not 0 <= digits <= _MOST_DIGITS:
+                raise QueryError(f"ROUND takes 0 to {_MOST_DIGITS} digits")
+            return Rounded(value(node.this), int(digits))
+        case exp.Nullif() if _is_zero(node.expression):
+            # The usual guard of a ratio, SUM(a) / NULLIF(SUM(b), 0): ours has no failing division to guard.
+            return value(node.this)
+        case exp.Coalesce() if len(node.expressions) == 1 and _is_zero(node.expressions[0]):
+            return value(node.this)  # a released sum is never NULL
+        case exp.Cast() if node.to.this in _REALS:
+            return value(node.this)  # released numbers divide as real numbers anyway
+        case exp.Filter():
+            return aggregate(node.this, predicate(node.expression.this, scope))
+    return aggregate(node, Always(True))
+
+
+def _is_zero(node: exp.Expr) -> bool:
+    inner = bare(node)
+    return isinstance(inner, exp.Literal) and not inner.is_string and literal_number(inner) == 0

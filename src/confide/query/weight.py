@@ -8,14 +8,14 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query import number as arithmetic
+from confide.query.affine import multiples, parts_of, times
 from confide.query.comparison import joined
-from confide.query.composed import Named, composed
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
 from confide.query.question import Arithmetic, Between, Estimated, ShownKey, ShownValue, Value
 from confide.query.question import FixedNumber as Released
+from confide.query.released import Named, composed
 from confide.query.scope import Scope
-from confide.query.share import multiples, parts_of, times
 from confide.query.tree import Constant, Field, Known, Number, Predicate, Span
 
 MOST_ADDED: Final = 2**58

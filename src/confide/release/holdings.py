@@ -23,8 +23,7 @@ from confide.mechanism import Randomness
 from confide.policy import Policy
 from confide.privacy.budget import PURE, Budget
 from confide.privacy.charge import Charge
-from confide.privacy.identity import kept_form, under_account
-from confide.privacy.naming import sealed_name
+from confide.privacy.identity import kept_form, sealed_name, under_account
 from confide.release.account import AUTO, Offer, accounts_for, preferred
 from confide.release.guard import GOES_ON, NOT_CHARGED, guarded, quiet, told, was_charged
 from confide.release.request import Asked, Priced, Request

@@ -5,22 +5,26 @@
     measure  the only place where data and noise meet; it gives the bytes that are kept
     result   what those bytes say to the analyst
 
-`Holdings.ask` takes these steps in this order, for every product alike.
+`Holdings.ask` takes these steps in this order, for every product alike. The purpose is what the ledger shows to people
+of what was asked; what was asked exactly is in the identity beside it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.loss import PrivacyLoss
+from confide.query.parse import DIALECT
 
 if TYPE_CHECKING:
     from confide.release.holdings import Holdings
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
+
+_LISTED: Final = 2_000  # characters
 
 
 class Priced(Protocol):
@@ -61,3 +65,19 @@ class Asked(Generic[Result]):
 
     result: Result
     stored: bool
+
+
+def sql_purpose(sql: str, dialect: str) -> str:
+    """The text of a question, and its dialect if that is not our own."""
+    return f"sql: {sql.strip()}" if dialect == DIALECT else f"sql in {dialect}: {sql.strip()}"
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """Some names, and how many more there are."""
+    shown: list[str] = []
+    for name in names:
+        if sum(map(len, shown)) + len(name) > _LISTED:
+            break
+        shown.append(name)
+    more = len(names) - len(shown)
+    return between.join([*shown, f"{more:,} more"] if more else shown)

@@ -1,4 +1,10 @@
-"""Who holds the data. A synthesizer asks a curator, and every answer is paid for before it is given."""
+"""What a synthesizer asks of whoever holds the data, what it is told, and what it leaves behind.
+
+A curator holds the data, and every answer of theirs is paid for before it is given: noisy counts, each with the
+variance of its noise. What a method is going to ask, as far as that is known beforehand, is a list of steps, from which
+a plan is priced. What it leaves behind, whatever the method, is a table of shares that can be asked, drawn from and
+kept.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +14,111 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
-from confide.synthesis.model import Model
+from confide.workload import Tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredMarginal:
+    """Noisy counts of every cell of a marginal, in the order of the product of its columns."""
+
+    columns: tuple[int, ...]
+    counts: NDArray[np.float64]
+    variance: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredQueries:
+    """Noisy counts of single thresholds. `places` are columns of the relaxed table, −1 where a query has fewer."""
+
+    places: NDArray[np.int64]
+    need: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    variance: float
+
+
+Measured = MeasuredMarginal | MeasuredQueries
+
+
+def total_of(measured: tuple[Measured, ...], known: int | None) -> float:
+    """How many rows there are: `known` where that is public, else the best average of what was measured.
+
+    The cells of a marginal add up to all rows, with a variance of their number times that of a cell.
+    """
+    if known is not None:
+        return float(known)
+    marginals = [part for part in measured if isinstance(part, MeasuredMarginal)]
+    if not marginals:
+        return 1.0
+    weights = np.array([1 / (len(part.counts) * part.variance) for part in marginals])
+    sums = np.array([part.counts.sum() for part in marginals])
+    return max(1.0, float(weights @ sums / weights.sum()))
+
+
+class ShareTable(Tables, Protocol):
+    """Shares of all rows in every cell, over a domain of finite columns. It was released: nothing of it is private."""
+
+    @property
+    def words(self) -> str:
+        """How large it is, as people read it."""
+
+    def draw(self, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        """So many records: a row for each, the place in each column."""
+
+    def to_bytes(self) -> bytes:
+        """What `SynthesisMethod.load` makes it of again; the same bytes for the same table."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """What is believed so far: a table, and how many rows it stands for."""
+
+    table: ShareTable
+    total: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Synthesized:
+    """What a run leaves: the model, and how well it explains what was measured, in units of the noise."""
+
+    model: Model
+    loss: float
+    measured: int
+    """How many tables or queries were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSets:
+    """Every count of some sets of columns. Where a choice comes first, the largest stands for the chosen."""
+
+    what: str
+    sets: tuple[tuple[int, ...], ...]
+    share: Fraction
+    """Of the call's cost, for each time."""
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseAmong:
+    """So many of some candidates, by the exponential mechanism."""
+
+    what: str
+    picks: int
+    among: int
+    share: Fraction
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureQueries:
+    """Single counts, each with noise of its own."""
+
+    what: str
+    count: int
+    share: Fraction
+    times: int = 1
+
+
+SynthesisStep = MeasureSets | ChooseAmong | MeasureQueries
 
 
 @dataclass(frozen=True, slots=True, eq=False)

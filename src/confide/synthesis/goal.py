@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries
+from confide.synthesis.curator import Measured, MeasuredMarginal, MeasuredQueries
 
 Array = Any
 

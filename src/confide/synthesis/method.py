@@ -15,10 +15,8 @@ from confide.host.apart import apart
 from confide.host.fork import inherited
 from confide.privacy.amount import shown_value
 from confide.privacy.identity import Spelling
-from confide.synthesis.curator import Curator
-from confide.synthesis.model import ShareTable, Synthesized
+from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthesized
 from confide.synthesis.relaxed import RelaxedTable
-from confide.synthesis.step import SynthesisStep
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
 from confide.workload import BoundWorkload
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from confide.host.apart import apart
 from confide.privacy.public_randomness import public_generator
+from confide.synthesis.curator import Measured, MeasuredMarginal, MeasuredQueries
 from confide.synthesis.goal import Array, Goal, Layout, Tiles, goal_of, layout_of, members_of, padded
-from confide.synthesis.measured import Measured, MeasuredMarginal, MeasuredQueries
 from confide.synthesis.relaxed import RelaxedTable
 
 SPLIT: Final = 0.5

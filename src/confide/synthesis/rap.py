@@ -11,9 +11,7 @@ from typing import Final, assert_never
 import numpy as np
 
 from confide.host.progress import tell
-from confide.synthesis.curator import Curator, Picked
-from confide.synthesis.measured import Measured, total_of
-from confide.synthesis.model import Model, Synthesized
+from confide.synthesis.curator import Curator, Measured, Model, Picked, Synthesized, total_of
 from confide.synthesis.projection import MOST_STEPS, TableFit, project
 from confide.synthesis.strategy import Strategy
 from confide.workload import BoundWorkload

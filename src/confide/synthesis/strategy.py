@@ -13,8 +13,8 @@ from confide.errors import ParameterError
 from confide.privacy.amount import show, shown_value, whole_number
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
+from confide.synthesis.curator import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 from confide.synthesis.relaxed import cell_count
-from confide.synthesis.step import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 from confide.workload import BoundWorkload
 
 Select = Literal["closure", "marginals", "queries", "all"]

@@ -11,14 +11,13 @@ from confide.trust.clip import Clip
 from confide.trust.decider import Decider
 from confide.trust.effectiveness import threshold
 from confide.trust.exponential_decider import Graded, Naive
-from confide.trust.facts import Facts, Kind, Prefer
 from confide.trust.median import Histogram, Selected
 from confide.trust.optimal import Optimal
 from confide.trust.plug_in import PlugIn, PlugInMean
 from confide.trust.race_decider import Raced
 from confide.trust.seen import Imagined
 from confide.trust.sparse_decider import SparseDecider
-from confide.trust.target import Target
+from confide.trust.target import Facts, Kind, Prefer, Target
 
 Make = Callable[[Facts, Target, Fraction, Prefer], Decider]
 

@@ -20,11 +20,10 @@ from confide.mechanism import Randomness
 from confide.mechanism.tally import Domain, Integers, Tally, weighted_total
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits
-from confide.trust.facts import Facts, Prefer, Steps, row_steps
 from confide.trust.optimal import Optimal, effective_margin
 from confide.trust.plug_in import PlugIn
 from confide.trust.seen import Clipped, Reading, Seen
-from confide.trust.target import Target
+from confide.trust.target import Facts, Prefer, Steps, Target, row_steps
 
 CUTS: Final = 512  # how many cuts are looked at: quantiles of the synthetic values, and powers of two
 TAIL_FACTOR: Final = 2  # so many times the synthetic rows may lie beyond the cut before that is a no

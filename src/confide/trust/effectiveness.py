@@ -7,9 +7,8 @@ from typing import Final
 
 from confide.errors import ParameterError
 from confide.trust.decider import Decider
-from confide.trust.facts import DELTA, Facts
 from confide.trust.seen import Imagined
-from confide.trust.target import Target
+from confide.trust.target import DELTA, Facts, Target
 
 LARGEST_TAU: Final = 2**100
 LARGEST_EPSILON: Final = Fraction(1_000)

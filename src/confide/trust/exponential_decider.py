@@ -8,10 +8,9 @@ from confide.errors import ParameterError
 from confide.mechanism import Randomness
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, logistic, logistic_coin
-from confide.trust.facts import Facts, Prefer
 from confide.trust.margin import Margin, margin_of
 from confide.trust.seen import Reading, Seen, WholeCell
-from confide.trust.target import Target
+from confide.trust.target import Facts, Prefer, Target
 
 CAUTIOUS_ODDS: Final = Fraction(29_445, 10_000)  # just above ln 19: one wrong yes in twenty
 

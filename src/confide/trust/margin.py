@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, assert_never
 
-from confide.trust.facts import Facts, Steps, row_steps, whole_steps
 from confide.trust.seen import Reading, Seen, Sides, Totals, WholeCell
-from confide.trust.target import Target
+from confide.trust.target import Facts, Steps, Target, row_steps, whole_steps
 
 
 class Margin(Protocol):

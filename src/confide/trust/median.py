@@ -9,16 +9,15 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism import Law, Randomness, draw, laplace
-from confide.mechanism.noise.largest import LARGEST_SHIFT, LARGEST_WALK, keep_scale
+from confide.mechanism.noise.law import LARGEST_SHIFT, LARGEST_WALK, keep_scale
 from confide.mechanism.quantile.pair import tie_segments
 from confide.mechanism.selection.exponential import Exponential
 from confide.mechanism.tally import Domain, Integers, Tally
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, shared_noise
-from confide.trust.facts import CAUTION, Facts, Prefer
 from confide.trust.margin import sides_of
 from confide.trust.seen import Reading, Seen, Sides, Values
-from confide.trust.target import Target
+from confide.trust.target import CAUTION, Facts, Prefer, Target
 
 _SPAN: Final = 40  # scales; noise beyond has probability e^-40
 

@@ -14,10 +14,9 @@ from typing import ClassVar
 from confide.mechanism import Law, Randomness, draw, laplace
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, reaches
-from confide.trust.facts import CAUTION, DELTA, Facts, Prefer, Steps
 from confide.trust.margin import Margin, margin_of
 from confide.trust.seen import Reading, Seen
-from confide.trust.target import Target
+from confide.trust.target import CAUTION, DELTA, Facts, Prefer, Steps, Target
 
 
 @dataclass(frozen=True, slots=True)

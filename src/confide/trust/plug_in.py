@@ -11,9 +11,8 @@ from confide.errors import ParameterError
 from confide.mechanism import Law, Randomness, draw, laplace
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, between, shared_noise
-from confide.trust.facts import CAUTION, Facts, Prefer
 from confide.trust.seen import Reading, Seen, Totals, WholeCell
-from confide.trust.target import Target
+from confide.trust.target import CAUTION, Facts, Prefer, Target
 
 _SPAN = 40  # scales; noise beyond has probability e^-40
 

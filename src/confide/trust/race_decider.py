@@ -14,9 +14,8 @@ from confide.mechanism.race import best, powers_of_two
 from confide.mechanism.tally import Buckets, signs_between
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law
-from confide.trust.facts import Facts, Prefer
 from confide.trust.seen import Powers, Reading, Seen
-from confide.trust.target import Target
+from confide.trust.target import Facts, Prefer, Target
 
 MISS: Final = 0.05  # β of the paper
 PARTS: Final = 31

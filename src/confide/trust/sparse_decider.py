@@ -13,10 +13,9 @@ from confide.mechanism.race import powers_of_two
 from confide.mechanism.tally import Buckets
 from confide.privacy.loss import PureDP
 from confide.trust.decider import Bits, laplace_law, midpoints
-from confide.trust.facts import Facts, Prefer
 from confide.trust.race_decider import RESOLUTION
 from confide.trust.seen import Powers, Reading, Seen
-from confide.trust.target import Target
+from confide.trust.target import Facts, Prefer, Target
 
 KEPT: Final = Fraction(19, 20)  # θ of the paper: so many of the rows the truncation shall keep
 PARTS: Final = 61

@@ -15,7 +15,7 @@ from typing import Any, Final
 from confide.errors import ParameterError
 from confide.policy import Category, Column, Date, Number, Table
 from confide.policy.column import EPOCH, show
-from confide.policy.spelling import nearest
+from confide.policy.findings import nearest
 from confide.privacy.amount import exact_number, shown_value
 
 MOST_PLACES: Final = 4_096

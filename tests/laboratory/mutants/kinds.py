@@ -5,8 +5,8 @@ from tests.laboratory.mutation import Mutant
 MUTANTS = (
     Mutant("entities without a set are left out", "mechanism/join/packing.py", "size = max(int(self.entities.max(initial=-1)) + 1, 0 if self.kinds is None else len(self.kinds))", "size = int(self.entities.max(initial=-1)) + 1", "tests/laboratory/test_one_outcome.py::test_a_node_in_no_triangle_is_nothing_that_leaves"),
     Mutant("sums that wrap around", "mechanism/noise/limbs.py", "fit = high.dtype != object and int(high.max(initial=0)) <= MOST >> BITS", "fit = high.dtype != object", "tests/mechanism/noise/test_limbs.py"),
-    Mutant("scales of any size", "mechanism/noise/largest.py", "    if scale > largest:\n", "    if False:\n", "tests/mechanism/noise/test_largest.py"),
-    Mutant("shifts of any size", "mechanism/noise/largest.py", "    if not shift <= LARGEST_SHIFT:\n", "    if False:\n", "tests/mechanism/noise/test_largest.py"),
+    Mutant("scales of any size", "mechanism/noise/law.py", "    if scale > largest:\n", "    if False:\n", "tests/mechanism/noise/test_law.py"),
+    Mutant("shifts of any size", "mechanism/noise/law.py", "    if not shift <= LARGEST_SHIFT:\n", "    if False:\n", "tests/mechanism/noise/test_law.py"),
     Mutant("a question of any size", "query/room.py", "        if self.left < 0:\n", "        if False:\n", "tests/query/test_nesting.py::test_what_is_repeated_counts_as_often_as_it_is_written_out"),
     Mutant("days in texts are cast strictly", "engine/sql/canonical_text.py", "return case([(matches(value, _DATED), f\"TRY_CAST(TRIM(SUBSTRING(TRIM({value}), 1, 10)) AS DATE)\")])", "return cast(value, \"DATE\")", "tests/engine/test_files.py::test_an_odd_value_in_a_text_file_is_a_value_that_is_missing"),
     Mutant("whole floats of any size on Spark", "engine/spark/types.py", "return case([(f\"ABS({value}) <= {_double(str(_EXACT))}\", case([whole, (short, told)]))])", "return case([(f\"{value} = RINT({value})\", cast(cast(value, \"BIGINT\"), \"STRING\")), (short, told)])", "tests/engine/spark/test_types.py::test_no_float_fails_a_question"),

@@ -9,7 +9,7 @@ import pytest
 
 from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism import TestRandomness
-from confide.mechanism.noise.largest import LARGEST_SMOOTH
+from confide.mechanism.noise.law import LARGEST_SMOOTH
 from confide.mechanism.smooth.gaussian import STEADY, SmoothGaussian, Tuning, tuned
 from confide.mechanism.smooth.smooth import Smooth
 from confide.mechanism.smooth.vector import SmoothVector

@@ -22,8 +22,7 @@ from confide.release.holdings import Holdings
 from confide.release.synthetic.curator import LedgerCurator
 from confide.release.synthetic.request import SynthesisOptions, bind_synthesis
 from confide.release.synthetic.steps import paid_share
-from confide.synthesis.curator import Picked
-from confide.synthesis.model import Model
+from confide.synthesis.curator import Model, Picked
 from confide.synthesis.relaxed import RelaxedTable
 from tests.conformance.audit import audit
 from tests.synthesis.fitting import uniform_table

@@ -8,7 +8,7 @@ from typing import Any
 from confide.engine.duckdb.objects import texts_of
 from confide.errors import SourceError
 from confide.policy import Column, Table
-from confide.privacy.naming import joined
+from confide.privacy.identity import joined
 
 _DECIMAL_BITS = 128
 

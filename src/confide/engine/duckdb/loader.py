@@ -8,10 +8,9 @@ from typing import Final, assert_never
 
 import duckdb
 
-from confide.engine.duckdb.csv_header import Header, read_header
-from confide.engine.duckdb.csv_quotes import quotes_are_closed
 from confide.engine.duckdb.running import run
 from confide.engine.duckdb.source import Attached, File, Frame, Source
+from confide.engine.duckdb.text_file import Header, quotes_are_closed, read_header
 from confide.engine.result import Rows
 from confide.engine.sql.schema import Stored, read_alike, read_column, read_public_column
 from confide.engine.sql.syntax import among, name, select, text

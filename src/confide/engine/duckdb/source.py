@@ -10,7 +10,7 @@ from confide.errors import SourceError
 from confide.host.address import is_settings
 from confide.policy import Policy, Table
 from confide.policy.file_kind import endings, kind_of
-from confide.privacy.naming import plain_name
+from confide.privacy.identity import plain_name
 
 _MAGIC = b"PAR1"
 

@@ -6,7 +6,7 @@ import psycopg
 
 from confide.engine.postgres.engine import CONNECT_SECONDS, complaint, source_address
 from confide.errors import SourceError
-from confide.host.patience import within
+from confide.host.watchdog import within
 
 Schema = tuple[tuple[str, str], ...]
 

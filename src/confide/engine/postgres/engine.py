@@ -25,11 +25,10 @@ from confide.engine.sql_engine import SqlEngine
 from confide.errors import SourceError
 from confide.host.address import HOW_TO_QUOTE, Address, read_address
 from confide.host.fork import abandon_in_children, close_with, leave_open, sever
-from confide.host.patience import within
 from confide.host.refusals import SILENT, refusal
-from confide.host.watchdog import Watchdog
+from confide.host.watchdog import Watchdog, within
 from confide.policy import Column, Policy
-from confide.privacy.naming import plain_name
+from confide.privacy.identity import plain_name
 from confide.query.tree import Field, Scan, Summary
 from confide.query.tree import Relation as QueryRelation
 

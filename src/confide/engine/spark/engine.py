@@ -31,7 +31,7 @@ from confide.errors import SourceError
 from confide.host.fork import abandon_in_children, leave_open
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
-from confide.privacy.naming import plain_name
+from confide.privacy.identity import plain_name
 from confide.query.tree import Field, Summary
 from confide.query.tree import Relation as QueryRelation
 

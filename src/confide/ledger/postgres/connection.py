@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.errors import LedgerError
 from confide.host.fork import sever
-from confide.host.patience import within
-from confide.host.watchdog import Watchdog
+from confide.host.watchdog import Watchdog, within
 from confide.ledger.postgres.driver import driver, refused, silent, unreplicated
 from confide.ledger.postgres.location import PostgresPlace
 from confide.ledger.stored_rows import Cursor

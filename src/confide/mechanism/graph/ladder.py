@@ -32,7 +32,7 @@ from confide.errors import ParameterError
 from confide.mechanism.noise.law import SLACK
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.selection.exponential import AnyIntegers, Exponential
-from confide.mechanism.smooth.log_bound import SmoothLog
+from confide.mechanism.smooth.smooth import SmoothLog
 from confide.privacy.loss import PureDP
 
 SMALLEST_EPSILON: Final = Fraction(1, 1000)

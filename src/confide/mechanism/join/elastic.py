@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanism.smooth.discounted import log_largest
+from confide.mechanism.smooth.smooth import log_largest
 
 Floats = NDArray[np.float64]
 Ends = tuple[tuple[int, str], tuple[int, str]]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
-from confide.mechanism.smooth.discounted import log_largest
+from confide.mechanism.smooth.smooth import log_largest
 
 Places = frozenset[int]
 MOST_SPLITS: Final = 3_000_000

@@ -1,9 +1,13 @@
-"""Laws of integer noise, as data: what their tails and quantiles are, never how they are drawn.
+"""Laws of integer noise, as data: what their tails and quantiles are, never how they are drawn; and how large they get.
 
 Every probability here is rounded up and every quantile outward, so an interval built on them covers at least as often
 as it says. The rounding is explicit: each formula is evaluated in double precision with a relative error below 10⁻¹¹
 (the arguments of exp and erfc stay under 750 and are off by a few units in the last place), and `SLACK` is larger than
 that.
+
+What passes the limits here is refused before anything is charged, so after a read nothing wraps and nothing overflows.
+Whether it does follows from public facts: the policy, the text of a question, ε and the confidence. Scales grow as ε
+falls, so a refusal is one of ε.
 """
 
 import math
@@ -17,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import ParameterError
+from confide.errors import EpsilonTooSmall, ParameterError
 
 SLACK: Final = 1e-10
 SMALLEST: Final = 5e-324  # a tail is never quite zero
@@ -29,6 +33,21 @@ CHORD_ERROR: Final = 5e-7  # a chord of the normal tail is this close to it: ste
 
 Floats = NDArray[np.float64]
 Confidence = float | Fraction
+
+MOST_ROWS: Final = 2**44
+"""No table has more rows, nor has a join: what `query.number.WIDEST` counts on too."""
+LARGEST_SCALE: Final = 2**190
+"""Of noise that is added: sums are below 2^126, and noise far beyond that says that the budget is a mistake."""
+LARGEST_WALK: Final = 2**48
+"""Of noise that is compared in 64 bits. A draw is beyond 2^12 scales with a chance below exp(-2^12), and margins are
+kept within 2^7 scales, so no difference of the two reaches 2^62.
+"""
+LARGEST_SHIFT: Final = 2**58
+"""Of a rank, or an exponent, by which an end of an interval is moved: sums of a few of them stay below 2^62."""
+LARGEST_SMOOTH: Final = 2.0**150
+"""Of a smooth bound: sums stay below 2^126, and so does what a unit changes; the lesser of the two is smooth too."""
+LARGEST_USED: Final = 300
+"""Of ε, where e^ε is worked with: more than that is charged as asked, and not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +208,19 @@ def miss_rate(confidence: Confidence) -> float:
     if rate < 1e-300:
         raise ParameterError("confidence is too close to 1")
     return rate
+
+
+def keep_scale(scale: Fraction, largest: int, what: str) -> Fraction:
+    """The scale, if it is one that is drawn with."""
+    if scale > largest:
+        raise EpsilonTooSmall(f"epsilon is too small: {what} would pass 2^{largest.bit_length() - 1}")
+    return scale
+
+
+def keep_shift(shift: float, what: str) -> None:
+    """Refuses a shift that 64 bits might not hold."""
+    if not shift <= LARGEST_SHIFT:
+        raise EpsilonTooSmall(f"epsilon is too small: {what} would pass 2^{LARGEST_SHIFT.bit_length() - 1}")
 
 
 @lru_cache(maxsize=4096)

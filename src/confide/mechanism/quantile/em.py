@@ -10,7 +10,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.mechanism.interval.interval import Assumes
-from confide.mechanism.noise.largest import MOST_ROWS, keep_shift
+from confide.mechanism.noise.law import MOST_ROWS, keep_shift
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.quantile.rank import TwoEnds, order_statistics, rank_forecast
 from confide.mechanism.selection.exponential import AnyIntegers, Exponential

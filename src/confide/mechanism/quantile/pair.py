@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from confide.mechanism.interval.interval import Assumes
-from confide.mechanism.noise.largest import keep_shift
+from confide.mechanism.noise.law import keep_shift
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.quantile.rank import TwoEnds, rank_forecast, target
 from confide.mechanism.selection.exponential import Exponential

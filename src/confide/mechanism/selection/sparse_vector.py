@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from confide.mechanism.noise.additive import laplace
 from confide.mechanism.noise.enclosure import exponential
-from confide.mechanism.noise.largest import LARGEST_WALK, keep_scale
-from confide.mechanism.noise.law import SLACK, DiscreteLaplace
+from confide.mechanism.noise.law import LARGEST_WALK, SLACK, DiscreteLaplace, keep_scale
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
 from confide.mechanism.tally import Integers

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from confide.errors import ParameterError
 from confide.mechanism.interval.interval import Intervals
-from confide.mechanism.noise.additive import gaussian, laplace
+from confide.mechanism.noise.additive import added, gaussian, laplace
 from confide.mechanism.noise.law import Confidence, DiscreteGaussian, DiscreteLaplace, miss_rate
-from confide.mechanism.noise.measurement import added
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
 from confide.privacy.loss import ZCDP, ApproxDP

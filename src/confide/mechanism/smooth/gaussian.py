@@ -27,11 +27,10 @@ from typing import Final
 
 from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism.noise.additive import Additive, gaussian
-from confide.mechanism.noise.largest import LARGEST_SMOOTH
+from confide.mechanism.noise.law import LARGEST_SMOOTH
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
-from confide.mechanism.smooth.log_bound import LOG_STEPS
-from confide.mechanism.smooth.smooth import LARGEST_ALPHA, SMALLEST_SCALE
+from confide.mechanism.smooth.smooth import LARGEST_ALPHA, LOG_STEPS, SMALLEST_SCALE
 from confide.privacy.amount import root
 from confide.privacy.loss import ZCDP
 

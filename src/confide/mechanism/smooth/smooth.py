@@ -10,18 +10,25 @@ in units of the noise, and ln S by at most α; so the log-ratio of densities is 
 
 No double is ever added to an answer. Z is drawn by rejection from rational proposals, with bits drawn as needed, and
 what comes out is the exact real number answer + κS·Z, rounded to an integer: post-processing of the ideal mechanism.
+
+A bound becomes smooth as the largest of what it is at each distance, discounted by how many changes that is away
+(`log_largest`). Its logarithm is released so that it is rarely below what it is (`SmoothLog`).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from confide.errors import EpsilonTooSmall
-from confide.mechanism.noise.largest import LARGEST_SMOOTH
-from confide.mechanism.noise.law import SLACK
+from confide.mechanism.noise.additive import Additive, laplace
+from confide.mechanism.noise.law import LARGEST_SMOOTH, SLACK
 from confide.mechanism.noise.randomness import Randomness
-from confide.mechanism.smooth.log_bound import SmoothLog
+from confide.mechanism.noise.sampler import draw
 from confide.privacy.loss import PureDP
 
 SLIDE: Final = Fraction(22796, 10**4)  # above 3^¾ = 2.27950...
@@ -35,6 +42,63 @@ SMOOTHNESS: Final = Fraction(11, 200)
 SCALE_MISS: Final = 0.35
 LARGEST_ALPHA: Final = Fraction(4)  # beyond, a step of ln S would be coarse, and S little smaller
 ROOT2: Final = math.sqrt(2)
+
+LOG_STEPS: Final = 64  # ln S is measured in steps of α/64
+
+Floats = NDArray[np.float64]
+
+
+def log_largest(local: Callable[[Floats], Floats], farthest: int, alpha: float) -> float:
+    """ln of the largest exp(-αk) local(k) over k = 0, 1, ..., `farthest`, for a bound that never falls as k grows.
+
+    Between two steps the bound is at most that of the later one and the discount at least that of the earlier one. So
+    stretches are halved only while something larger could lie inside: about the root of `farthest` steps are looked at,
+    where all of them may be more than memory holds.
+    """
+    begins, ends = np.zeros(1), np.full(1, float(farthest))
+    largest = -math.inf
+    while len(begins):
+        with np.errstate(divide="ignore"):
+            first, last = np.log(local(begins)), np.log(local(ends))
+        largest = max(largest, float((first - alpha * begins).max()), float((last - alpha * ends).max()))
+        kept = (ends - begins > 1) & (last - alpha * (begins + 1) > largest)
+        begins, ends = begins[kept], ends[kept]
+        middles = np.floor((begins + ends) / 2)
+        begins, ends = np.concatenate([begins, middles]), np.concatenate([middles, ends])
+    return largest
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothLog:
+    """Releases ln S in steps of α/64, rounded up, plus discrete Laplace noise and a margin.
+
+    Neighbours: those between which ln S changes by at most α, and by what arithmetic in doubles adds to that. Rounding
+    up to whole steps adds at most one step to the difference: `rounding` is what both add, in steps.
+    Loss: ε-DP, Laplace mechanism. Interval: always valid, below ln S with probability at most `miss`.
+    """
+
+    alpha: Fraction
+    epsilon: Fraction
+    rounding: int = 1
+
+    @property
+    def noise(self) -> Additive:
+        return laplace(LOG_STEPS + self.rounding, self.epsilon)
+
+    def measure(self, logarithm: float, miss: float, randomness: Randomness) -> float:
+        steps = math.ceil(logarithm / self._step) + int(draw(self.noise.law, 1, randomness)[0])
+        return (steps + self._steps(miss)) * self._step * (1 + SLACK)
+
+    def margin(self, miss: float) -> float:
+        """About how far above ln S that is on average."""
+        return self._steps(miss) * self._step
+
+    @property
+    def _step(self) -> float:
+        return float(self.alpha) / LOG_STEPS
+
+    def _steps(self, miss: float) -> int:
+        return self.noise.law.upper(1 - Fraction(miss))
 
 
 @dataclass(frozen=True, slots=True)

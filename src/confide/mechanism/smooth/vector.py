@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from confide.errors import EpsilonTooSmall
-from confide.mechanism.noise.largest import LARGEST_SMOOTH
-from confide.mechanism.noise.law import SLACK
+from confide.mechanism.noise.law import LARGEST_SMOOTH, SLACK
 from confide.mechanism.noise.randomness import Randomness
-from confide.mechanism.smooth.log_bound import SmoothLog
 from confide.mechanism.smooth.smooth import (
     ANSWER_SHARE,
     DILATE,
@@ -20,6 +18,7 @@ from confide.mechanism.smooth.smooth import (
     SMALLEST_EPSILON,
     SMALLEST_SCALE,
     SMOOTHNESS,
+    SmoothLog,
     cauchy_quantile,
     rounded_cauchy,
 )

@@ -10,9 +10,8 @@ import numpy as np
 
 from confide.mechanism.interval.interval import Assumes, Interval
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
-from confide.mechanism.noise.additive import Additive, laplace
+from confide.mechanism.noise.additive import Additive, Measurement, laplace
 from confide.mechanism.noise.law import Law, NoNoise
-from confide.mechanism.noise.measurement import Measurement
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.statistic import (
     NOTHING_EXPECTED,

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism import Assumes, Intervals, Measurement
-from confide.mechanism.interval.bounded import bounded_ends
-from confide.mechanism.interval.interval import nearest_double
+from confide.mechanism.interval.interval import bounded_ends, nearest_double
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.interval.moments import deviation_intervals, variance_estimates, variance_intervals
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals

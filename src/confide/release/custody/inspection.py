@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confide.engine.duckdb.csv_header import read_header
 from confide.engine.duckdb.stored_tables import stored_tables
+from confide.engine.duckdb.text_file import read_header
 from confide.errors import SourceError
 from confide.host.address import is_postgres
 from confide.policy import Policy

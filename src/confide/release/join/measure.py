@@ -20,9 +20,8 @@ from confide.query.tree import Cell, Join, Relation, Summary
 from confide.query.weight import Weight
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
-from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.estimate import Estimate
-from confide.release.answer.key_notes import key_notes
+from confide.release.answer.notes import assuming_bounds, key_notes
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.join.request import PricedJoin

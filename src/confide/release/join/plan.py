@@ -9,7 +9,7 @@ from confide.query.conjunction import BY_ROW, Conjunction
 from confide.query.parse import DIALECT
 from confide.query.question import Estimated, ShownValue
 from confide.release.account import AUTO
-from confide.release.answer.key_notes import key_notes
+from confide.release.answer.notes import key_notes
 from confide.release.answer.plan import Plan, PlannedColumn
 from confide.release.cost import Cost, budget_state, rooms
 from confide.release.holdings import Holdings

@@ -29,7 +29,7 @@ from confide.release.answer.miss_rate import needed_confidences
 from confide.release.arguments import confidence_level, exact_epsilon, pure_share
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
-from confide.release.purpose import sql_purpose
+from confide.release.request import sql_purpose
 
 POWERS: Final = 64  # of two, by which the contributions of units are summed in each group
 LARGEST_CONTRIBUTION: Final = 2**20

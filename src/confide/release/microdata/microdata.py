@@ -50,7 +50,7 @@ from confide.release.microdata.marginals import (
 from confide.release.microdata.plan import MicrodataPlan, plan_design, warn_if_useless
 from confide.release.microdata.stated import known_answer, public_of, query_of, stated_of
 from confide.release.microdata.store import Measurements, NoisyMarginal
-from confide.release.purpose import listed
+from confide.release.request import listed
 from confide.workload import ExactTables
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import assert_never
 from confide.errors import ParameterError, QueryError
 from confide.mechanism import Additive, exact, laplace
 from confide.mechanism.noise.additive import narrower
-from confide.mechanism.noise.largest import LARGEST_USED
-from confide.mechanism.noise.law import Confidence
+from confide.mechanism.noise.law import LARGEST_USED, Confidence
 from confide.mechanism.selection.threshold import KeyThreshold, gaussian_key_threshold, key_threshold
 from confide.mechanism.statistic import StatisticPlan
 from confide.privacy.amount import from_quanta, root

@@ -16,10 +16,9 @@ from confide.query.derivation.derivation import Derivation
 from confide.query.identity import SPELLING, question_name
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
-from confide.release.answer.assumed import assuming_bounds
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
 from confide.release.answer.derived.derived_answer import DerivedAnswer
-from confide.release.answer.key_notes import key_notes
+from confide.release.answer.notes import assuming_bounds, key_notes
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import MOST_SHOWN, cut_to_room, too_many
 from confide.release.arguments import Mechanism, exact_epsilon
@@ -27,7 +26,7 @@ from confide.release.cost import Cost, budget_state, rooms
 from confide.release.expected import group_count
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
-from confide.release.purpose import sql_purpose
+from confide.release.request import sql_purpose
 from confide.release.sql.allocation import Allocation, widths_of
 from confide.release.sql.derived_forecast import (
     DerivedForecast,

@@ -15,7 +15,7 @@ from confide.privacy.charge import Charge
 from confide.query import Question
 from confide.query.question import Measure
 from confide.release.answer.estimate import Estimate
-from confide.release.answer.key_notes import key_notes
+from confide.release.answer.notes import key_notes
 from confide.release.expected import few_rows
 from confide.release.holdings import Holdings
 from confide.release.sql.allocation import Allocation

@@ -18,8 +18,7 @@ from confide.query.identity import SPELLING, question_name
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
-from confide.release.answer.assumed import assuming_bounds
-from confide.release.answer.key_notes import key_notes
+from confide.release.answer.notes import assuming_bounds, key_notes
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.sampled_answer import sampled_columns
 from confide.release.answer.size import cut_to_room, require_room_for_answer, rows_that_fit, too_many
@@ -29,7 +28,7 @@ from confide.release.custody.known_counts import known_counts
 from confide.release.expected import expected_rows, group_count
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
-from confide.release.purpose import sql_purpose
+from confide.release.request import sql_purpose
 from confide.release.sql.allocation import Allocation, allocate, widths_of
 from confide.release.sql.forecast import Forecast, forecast
 from confide.release.sql.grids import grid_notes, gridded, settled

@@ -27,11 +27,9 @@ from confide.query.tabulation import Tabulation
 from confide.release.account import AUTO
 from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
-from confide.release.purpose import listed
+from confide.release.request import listed
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
-from confide.synthesis.curator import Picked
-from confide.synthesis.measured import MeasuredMarginal, MeasuredQueries
-from confide.synthesis.model import Model
+from confide.synthesis.curator import MeasuredMarginal, MeasuredQueries, Model, Picked
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import LargestError, TopErrors, selection_epsilon
 from confide.workload import BoundWorkload, ExactTables, threshold_blocks

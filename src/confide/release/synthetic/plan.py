@@ -14,9 +14,9 @@ from confide.release.answer.rendering import print_table
 from confide.release.arguments import confidence_level
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.synthetic.steps import one_count, paid_share, step_noise
+from confide.synthesis.curator import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import selection_epsilon
-from confide.synthesis.step import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 
 if TYPE_CHECKING:
     from confide.release.synthetic.request import SynthesisRequest

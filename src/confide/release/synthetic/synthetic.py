@@ -23,8 +23,8 @@ from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
 from confide.release.count_questions import answer_counts, count_question, read_parts
 from confide.release.synthetic.records import records
+from confide.synthesis.curator import ShareTable
 from confide.synthesis.method import method_named
-from confide.synthesis.model import ShareTable
 from confide.workload import Binned, BoundWorkload, Domain, Workload, counting_answer, domain_of, threshold_blocks
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from confide.policy import Policy
 from confide.privacy.amount import parse_amount, root, shown_value
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
-from confide.privacy.identity import written
+from confide.privacy.identity import sealed_name, written
 from confide.privacy.limits import MOST_VERDICTS
 from confide.privacy.loss import PureDP
-from confide.privacy.naming import sealed_name
 from confide.query.grouping import group_count, key_size
 from confide.query.identity import SPELLING
 from confide.query.key_value import spelled
@@ -32,7 +31,6 @@ from confide.release.verdict.subject import Subject, Wanted, answer_reading, fet
 from confide.release.verdict.synthetic_copy import SyntheticCopy, open_copy, used_columns
 from confide.release.verdict.verdict import Verdict, Verdicts
 from confide.trust.choice import Chooser, Chosen
-from confide.trust.facts import Prefer
 from confide.trust.seen import (
     Imagined,
     Seen,
@@ -42,7 +40,7 @@ from confide.trust.seen import (
     imagined_whole,
     quantile_of,
 )
-from confide.trust.target import Distance, Target
+from confide.trust.target import Distance, Prefer, Target
 
 ReadBounded = Callable[[Any], BoundedText]
 """Texts, as the session reads them."""

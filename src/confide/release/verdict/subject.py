@@ -39,8 +39,8 @@ from confide.query.tree import (
 )
 from confide.query.tree import Reading as ColumnReading
 from confide.release.questions import BoundedText
-from confide.trust.facts import Facts
 from confide.trust.seen import Clipped, Powers, Reading, Seen, Sides, Totals, Values, WholeCell, seen_in
+from confide.trust.target import Facts
 
 Evaluate = Callable[[Summary], Exact]
 

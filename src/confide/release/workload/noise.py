@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from confide.errors import EpsilonTooSmall
 from confide.mechanism import Additive, DiscreteGaussian, DiscreteLaplace, gaussian, laplace
 from confide.mechanism.interval.many import gaussian_factor, laplace_widths
-from confide.mechanism.noise.measurement import added
+from confide.mechanism.noise.additive import added
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
 from confide.privacy.amount import root

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from confide.mechanism.interval.bounded import bounded_ends
-from confide.mechanism.interval.interval import nearest_double
+from confide.mechanism.interval.interval import bounded_ends, nearest_double
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
 from confide.mechanism.noise.law import Confidence

@@ -14,8 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from confide.engine.duckdb.commons import Share, _commons, open_shared
-from confide.engine.duckdb.public_tables import PublicTables
+from confide.engine.duckdb.public_tables import PublicTables, Share, _commons, open_shared
 from confide.engine.duckdb.source import prepare
 from confide.errors import EngineError, SourceError
 from confide.policy import Policy
@@ -168,7 +167,7 @@ def test_a_child_has_a_database_of_its_own() -> None:
 
 def test_a_process_ends_without_a_word() -> None:
     script = (
-        "import os; from tests.engine.duckdb.test_commons import opened, total\n"
+        "import os; from tests.engine.duckdb.test_shared_tables import opened, total\n"
         "tables = opened(4); print(total(tables), flush=True)\n"
         "if os.fork() == 0: print(total(tables), flush=True)\n"
         "else: os.wait()\n"

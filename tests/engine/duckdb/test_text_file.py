@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from confide.engine.duckdb import csv_quotes
-from confide.engine.duckdb.csv_quotes import quotes_are_closed
+from confide.engine.duckdb import text_file
+from confide.engine.duckdb.text_file import quotes_are_closed
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 50])
 def test_it_does_not_matter_where_a_file_is_cut(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_quotes, "_PIECE", piece)
+    monkeypatch.setattr(text_file, "_PIECE", piece)
     rng, place = Random(piece), tmp_path / "p.csv"
     for end in ("\n", "\r\n") * 30:
         written = io.StringIO(newline="")

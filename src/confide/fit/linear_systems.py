@@ -1,21 +1,65 @@
-"""The normal matrix of marginals, rows · diag(weights) · rowsᵀ, made of marginals of the weights, and factored.
+"""Linear systems, by conjugate gradients or factored, and linear programs, by HiGHS.
 
-The entry of two counts of two marginals is the weight of the cells that both count: so a block of two marginals is
-the marginal of the weights over the attributes of both, and no cell is looked at more than once for each block. A
-matrix for ten thousand counts takes less than a gigabyte however many cells there are.
+Conjugate gradients are for matrices that are only ever multiplied by. Factored is the normal matrix of marginals,
+rows · diag(weights) · rowsᵀ. It is made of marginals of the weights: the entry of two counts of two marginals is the
+weight of the cells that both count, so a block of two marginals is the marginal of the weights over the attributes of
+both, and no cell is looked at more than once for each block. A matrix for ten thousand counts takes less than a
+gigabyte however many cells there are.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import highspy
 import numpy as np
+from scipy import sparse
 from scipy.linalg import lapack
 
-from confide.fit.cells import CellDomain, Floats
-from confide.fit.group import Marginal, Subtotal
+from confide.fit.group import CellDomain, Floats, Marginal, Subtotal
 from confide.fit.rows import Rows
 
+FLAT: Final = 1e-14  # of the curvature first met: a direction with less is one that nothing measured depends on
+
 MOST_ROWS: Final = 11_000  # a matrix of this size takes a gigabyte, and a factor some ten seconds
+
+
+def conjugate_gradients(
+    multiply: Callable[[Floats], Floats],
+    right: Floats,
+    *,
+    left: float,
+    most: int,
+    scaling: Floats | float | Callable[[Floats], Floats] = 1.0,
+) -> tuple[Floats, Floats]:
+    """A solution, and what it leaves of the right-hand side: no more than `left` of it, in the norm of the scaling.
+
+    `scaling` is the inverse of a diagonal near the system's own, or solves a system near it. At most `most` products
+    are taken.
+    """
+    scaled_by: Callable[[Floats], Floats] = scaling if callable(scaling) else lambda values: scaling * values
+    solution = np.zeros(len(right))
+    rest = right.copy()
+    scaled = scaled_by(rest)
+    direction = scaled.copy()
+    size = start = float(rest @ scaled)
+    first = 0.0
+    for _ in range(most):
+        if size <= left**2 * start:
+            break
+        product = multiply(direction)
+        curve = float(direction @ product)
+        steepness = curve / float(direction @ direction)
+        first = first or steepness
+        if steepness <= FLAT * first:
+            break
+        length = size / curve
+        solution += length * direction
+        rest -= length * product
+        scaled = scaled_by(rest)
+        before, size = size, float(rest @ scaled)
+        direction = scaled + (size / before) * direction
+    return solution, rest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,3 +127,24 @@ def _fill(
             label = label * domain.sizes[axis] + places[union.index(axis)]
         labels.append(label + place.start)
     matrix[labels[0], labels[1]] = matrix[labels[1], labels[0]] = shared.ravel()
+
+
+def linear_program(
+    cost: Floats, columns: tuple[Floats, Floats], matrix: sparse.csc_array, rows: tuple[Floats, Floats]
+) -> tuple[Floats, bool]:
+    """min cost·x with columns and rows within their bounds: x, a vertex, and whether it is a solution."""
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(cost), matrix.shape[0]
+    program.col_cost_ = cost
+    program.col_lower_, program.col_upper_ = columns
+    program.row_lower_, program.row_upper_ = rows
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr, matrix.indices
+    program.a_matrix_.value_ = matrix.data
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    solver.setOptionValue("solver", "simplex")
+    solver.passModel(program)
+    solver.run()
+    return np.array(solver.getSolution().col_value), solver.getModelStatus() == highspy.HighsModelStatus.kOptimal

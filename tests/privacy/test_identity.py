@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from confide.privacy.naming import joined, plain_name, sealed_name
+from confide.privacy.identity import joined, plain_name, sealed_name
 
 AWKWARD = ("", "a", "b", "ab", "\x1f", "a\x1fb", "\x1e", "\0", "\x00\x00\x00\x00\x00\x00\x00\x01a", "é", "\ud800")
 

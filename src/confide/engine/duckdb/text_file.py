@@ -1,17 +1,23 @@
-"""The first line of a text file: what its columns are called and what parts them. The rows below are not looked at.
+"""Text files: what the first line says of the columns, and whether every quote is closed.
 
-The rest of how the file is read is fixed (quotes are ", doubled inside quotes), so that no row of the data can change
-how another is read.
+How a file is read is fixed: a field is quoted if it begins with ", and quotes inside are doubled. The first line alone
+says what the columns are called and what parts them. So no row of the data can change how another is read, save by a
+quote that is never closed, which a reader that goes through the file in order does not notice.
 """
 
 import csv
+import re
 from dataclasses import dataclass
 
 from confide.errors import SourceError
 from confide.policy.file_kind import is_tabbed, packing_of
 
-_LONGEST = 1 << 20
+_LONGEST_HEADER = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
+
+_PIECE = 1 << 22
+_LONGEST_LINE = 1 << 25
+"""No line is longer; an open quote takes all lines after it along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ def _first_lines(path: str, label: str) -> str:
     text: str | None = None
     try:
         with pa.input_stream(path, compression=packing_of(path)) as stream:
-            text = stream.read(_LONGEST).decode("utf-8-sig", errors="replace")
+            text = stream.read(_LONGEST_HEADER).decode("utf-8-sig", errors="replace")
     except (OSError, pa.ArrowException):
         pass
     if text is None:
@@ -54,3 +60,28 @@ def _split(text: str, delimiter: str) -> tuple[str, ...]:
         return tuple(next(csv.reader(lines, delimiter=delimiter, strict=True)))
     except (csv.Error, StopIteration):
         return ()
+
+
+def quotes_are_closed(path: str, delimiter: str) -> bool:
+    """False also for a file that cannot be read."""
+    import pyarrow as pa  # noqa: PLC0415  heavy, and only text files need it here
+
+    mark = re.escape(delimiter.encode())
+    quoted, plain = rb'"(?:[^"]++|"")*+"', rb'[^"\r\n%b][^\r\n%b]*+' % (mark, mark)
+    fields = re.compile(rb"(?:(?:%b|%b)?+(?:%b|\r\n|\r(?!\Z)|\n))*+" % (quoted, plain, mark))
+    rest = b""
+    try:
+        with pa.input_stream(path, compression=packing_of(path)) as stream:
+            while piece := stream.read(_PIECE):
+                rest = _unread(fields, rest + piece)
+                if len(rest) > _LONGEST_LINE:
+                    return False
+    except (OSError, pa.ArrowException):
+        return False
+    return not _unread(fields, rest + b"\n")
+
+
+def _unread(fields: "re.Pattern[bytes]", text: bytes) -> bytes:
+    """What is left behind all whole fields."""
+    found = fields.match(text)
+    return text[found.end() :] if found else text

@@ -1,4 +1,4 @@
-"""Ordinary least squares: the unbiased fit, which may be negative."""
+"""Least squares: ordinary, the unbiased fit, which may be negative; and non-negative, the usual baseline."""
 
 from dataclasses import replace
 from typing import Final
@@ -6,12 +6,10 @@ from typing import Final
 import numpy as np
 
 from confide.fit import effects
-from confide.fit.build import build, measured_terms
-from confide.fit.fitted import Fit, require_consistent
-from confide.fit.newton import newton
+from confide.fit.fitted import Fit, require_consistent, solve
+from confide.fit.minimise import TOLERANCE, curvature, newton
 from confide.fit.problem import FitProblem
-from confide.fit.program import Certificate, Program
-from confide.fit.proximal import TOLERANCE, curvature
+from confide.fit.program import Certificate, Program, build, measured_terms
 
 FIRST_PULL: Final = 1e-2  # of the mean curvature
 PULL: Final = 1e-5  # a round shrinks the error by about this over the smallest curvature
@@ -37,6 +35,15 @@ def ols(problem: FitProblem) -> Fit:
     program = build(problem, measured_terms(problem), nonnegative=False)
     cells, certificate = _least_squares(program)
     return Fit("ols", problem.domain, cells, certificate, np.zeros(0))
+
+
+def nnls(problem: FitProblem, start: Fit | None = None) -> Fit:
+    """The non-negative table that minimises Σ (answer − noisy answer)² / variance (the first baseline of [Abowd2021]).
+
+    Sums of many small counts come out too large: each count below zero is lifted, and nothing gives way above.
+    """
+    require_consistent(problem)
+    return solve(problem, measured_terms(problem), "nnls", start)
 
 
 def _least_squares(program: Program) -> tuple[np.ndarray, Certificate]:

@@ -1,6 +1,8 @@
+""""""
+
 import pytest
 
-from confide.policy.spelling import nearest, spell_path
+from confide.policy.findings import nearest, spell_path
 
 KEYS = ("confide", "source", "budget", "unit", "tables", "range", "values", "grain", "at_most", "references")
 
