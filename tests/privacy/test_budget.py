@@ -118,7 +118,7 @@ def test_currencies_do_not_mix() -> None:
 def test_the_largest_call_fits_and_is_nearly_the_largest(used: Fraction, delta: Fraction) -> None:
     budget = Budget(Fraction(1), delta)
     left = remaining(budget.cost(used), budget.cap)
-    largest = budget.largest_call(left)
+    largest = budget.largest_under(budget.rule, left)
     if largest is None:  # a rest below 10⁻¹² is nothing
         assert 1 - used < Fraction(1, 10**12)
         return
@@ -128,5 +128,5 @@ def test_the_largest_call_fits_and_is_nearly_the_largest(used: Fraction, delta: 
 
 def test_nothing_is_left_of_nothing() -> None:
     budget = Budget.of(1, "1e-9")
-    assert budget.largest_call(ZCDP(Fraction(0), DELTA)) is None
-    assert budget.largest_call(remaining(ZCDP(Fraction(0)), budget.cap)) == 1
+    assert budget.largest_under(budget.rule, ZCDP(Fraction(0), DELTA)) is None
+    assert budget.largest_under(budget.rule, remaining(ZCDP(Fraction(0)), budget.cap)) == 1

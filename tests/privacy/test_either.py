@@ -154,7 +154,7 @@ def test_sums_and_what_is_left() -> None:
     assert not fits(total, pure, BUDGET.cap)
     left = remaining(total, BUDGET.cap)
     assert left == ZCDP(Fraction(0), BUDGET.delta / 2, Fraction(0))
-    assert BUDGET.largest_call(left) is None
+    assert {BUDGET.largest_under(account, left) for account in BUDGET.accounts} == {None}
     once = remaining(pure, BUDGET.cap)
     assert BUDGET.largest_under("pure", once) == Fraction(1, 2)
     concentrated = BUDGET.largest_under("concentrated", once)

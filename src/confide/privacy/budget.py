@@ -130,13 +130,11 @@ class Budget:
         assert isinstance(cap, ZCDP)
         return self.delta / 2 * cost.rho / cap.rho
 
-    def largest_call(self, left: Currency) -> Fraction | None:
-        """The largest ε of at most four digits that one call may still ask for, under whatever account; None if
-        nothing fits."""
-        return max(filter(None, [self.largest_under(account, left) for account in self.accounts]), default=None)
-
     def largest_under(self, account: str, left: Currency) -> Fraction | None:
-        """The same for a call that is made under one account. A pure call may fit ρ as well, if ε is used up."""
+        """The largest ε of at most four digits that one call may still ask for under an account; None if nothing fits.
+
+        A pure call may fit ρ as well, if ε is used up.
+        """
         own = self.under(account)
         if isinstance(left, PureDP):
             most = left.epsilon
