@@ -7,8 +7,6 @@ empty; what cannot be told stays in, and so does everything once telling takes t
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil, floor
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,14 +14,14 @@ from numpy.typing import NDArray
 
 from confide.policy import Category, Date
 from confide.policy import Number as NumberColumn
+from confide.query.group_facts import Pair, agreeing, at_null, at_place, candidates, consistent, plain_keys, valued
 from confide.query.grouping import key_size
 from confide.query.key_value import key_holds
 from confide.query.question import AllOf, AnyOf, Comparison, Condition, ShownKey
 from confide.query.row_facts import RowFacts, StepsLeft, TooLongError, Value
-from confide.query.scope import Catalog, reading
+from confide.query.scope import Catalog
 from confide.query.tree import (
     Always,
-    BinnedKey,
     Both,
     DeclaredKey,
     Derived,
@@ -32,7 +30,6 @@ from confide.query.tree import (
     Key,
     PerUnit,
     Predicate,
-    Reading,
     Relation,
     Scan,
     UnknownKey,
@@ -45,7 +42,6 @@ MOST_PUBLIC_ROWS: Final = 10_000
 """Of a public table with more different rows than this, in the columns that matter, nothing is told."""
 
 Mask = NDArray[np.bool_]
-Pair = tuple[Field, Field]
 Leaf = tuple[str, str]
 
 
@@ -99,9 +95,9 @@ def _inner_pairs(relation: Relation) -> list[Pair]:
 
 def _null_passes(key: Key, where: Predicate, pairs: Sequence[Pair]) -> bool:
     try:
-        facts = _at_null(RowFacts(StepsLeft(MOST_STEPS)), key)
+        facts = at_null(RowFacts(StepsLeft(MOST_STEPS)), key)
         inside = None if facts is None else facts.passing_all(_conjuncts(where))
-        return inside is not None and _agreeing(inside, pairs) is not None
+        return inside is not None and agreeing(inside, pairs) is not None
     except TooLongError:
         return True
 
@@ -167,7 +163,7 @@ class _Part:
 
     def mask(self) -> Mask:
         whole = np.ones(tuple(key_size(key) or 0 for key in self.keys), dtype=bool)
-        if not self.conditions and not self.pairs and not self.tables and len(self.keys) < 2 and _plain(self.keys):
+        if not self.conditions and not self.pairs and not self.tables and len(self.keys) < 2 and plain_keys(self.keys):
             return whole
         found = np.zeros_like(whole)
         try:
@@ -192,18 +188,18 @@ class _Part:
                 if inside is not None:
                     self._visit(inside, tables[1:], keys, places, found)
             return
-        for place in _candidates(facts, keys[0]):
+        for place in candidates(facts, keys[0]):
             if len(keys) == 1 and found[(*places, place)]:
                 continue
-            at = _at(facts, keys[0], place)
+            at = at_place(facts, keys[0], place)
             inside = None if at is None else self._passing(at, open_conditions)
             if inside is not None:
                 self._visit(inside, (), keys[1:], (*places, place), found)
 
     def _passing(self, facts: RowFacts, conditions: Sequence[Predicate]) -> RowFacts | None:
         inside = facts.passing_all(conditions)
-        inside = None if inside is None else _agreeing(inside, self.pairs)
-        return inside if inside is not None and all(_consistent(inside, key) for key in self.keys) else None
+        inside = None if inside is None else agreeing(inside, self.pairs)
+        return inside if inside is not None and all(consistent(inside, key) for key in self.keys) else None
 
 
 def _parts(asked: GroupedRows, catalog: Catalog) -> Iterator[tuple[tuple[int, ...], Mask]]:
@@ -282,113 +278,16 @@ def _with_table(facts: RowFacts, table: _Table) -> Iterator[RowFacts]:
     for row in table.rows:
         inside: RowFacts | None = facts
         for column, value in zip(table.columns, row, strict=True):
-            inside = None if inside is None else _valued(inside, column, value)
-        inside = None if inside is None else _agreeing(inside, table.pairs)
+            inside = None if inside is None else valued(inside, column, value)
+        inside = None if inside is None else agreeing(inside, table.pairs)
         if inside is not None:
             yield inside
     if table.optional:
         inside = facts
         for column in table.columns:
-            inside = None if inside is None else _valued(inside, column, None)
+            inside = None if inside is None else valued(inside, column, None)
         if inside is not None:
             yield inside
-
-
-def _valued(facts: RowFacts, column: Field, value: Value | None) -> RowFacts | None:
-    """What is known where a column has a value, as its policy sees it: an index, if it is ranged."""
-    facts.steps.take()
-    subject = reading(column)
-    if isinstance(subject, Field):
-        return facts.where_field(subject, frozenset(() if value is None else (value,)), null=value is None)
-    return facts.where_number(subject, *((1, 0) if value is None else (int(value), int(value))), null=value is None)
-
-
-def _agreeing(facts: RowFacts, pairs: Iterable[Pair]) -> RowFacts | None:
-    """What is known where joined columns are equal, and so none of them NULL."""
-    inside: RowFacts | None = facts
-    for one, two in pairs:
-        for first, second in ((one, two), (two, one)):
-            inside = None if inside is None else _agreeing_with(inside, first, second)
-    return inside
-
-
-def _agreeing_with(facts: RowFacts, column: Field, other: Field) -> RowFacts | None:
-    facts.steps.take()
-    own, partner = reading(column), reading(other)
-    if isinstance(own, Field):
-        return facts.where_field(own, _equal_values(facts, own, partner), null=False)
-    seen = facts.of_number(own)
-    low, high = seen.low, seen.high
-    if isinstance(partner, Reading):
-        there, scale = facts.of_number(partner), partner.span.grain / own.span.grain
-        low, high = ceil(there.low * scale), floor(there.high * scale)
-    elif isinstance(partner.column, Category) and partner.column.kind is int:
-        whole = [Fraction(value) / own.span.grain for value in facts.of_field(partner).values or ()]
-        low, high = (ceil(min(whole)), floor(max(whole))) if whole else (1, 0)
-    return facts.where_number(own, low, high, null=False)
-
-
-def _equal_values(facts: RowFacts, own: Field, partner: Field | Reading) -> frozenset[Value] | None:
-    """Which values a column may have beside its partner; None if any."""
-    if not isinstance(own.column, Category):
-        return None
-    if isinstance(partner, Field):
-        return facts.of_field(partner).values if isinstance(partner.column, Category) else None
-    there, values = facts.of_number(partner), facts.of_field(own).values or frozenset()
-    facts.steps.take(len(values))
-    grain = partner.span.grain
-    return frozenset(value for value in values if there.low * grain <= int(value) <= there.high * grain)
-
-
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
-def _candidates(facts: RowFacts, key: Key) -> Iterable[int]:
-    """The places of a key's values that a row may have, by what is known of its column alone."""
-    if isinstance(key, BinnedKey):
-        seen = facts.of_number(key.number)
-        yield from range(
-            max(0, (seen.low - key.first) // key.width) if seen.some else 0,
-            min(key.count, (seen.high - key.first) // key.width + 1) if seen.some else 0,
-        )
-        if key.nulls and seen.null:
-            yield key.count
-    elif isinstance(key, DeclaredKey):
-        own = facts.of_field(key.field)
-        facts.steps.take(len(key.values) // 8)
-        for place, value in enumerate(key.values):
-            if own.null if value is None else own.values is None or value in own.values:
-                yield place
-
-
-def _at(facts: RowFacts, key: Key, place: int) -> RowFacts | None:
-    if isinstance(key, BinnedKey):
-        if place == key.count:
-            return _at_null(facts, key)
-        low = key.first + place * key.width
-        return facts.where_number(key.number, low, low + key.width - 1, null=False)
-    assert isinstance(key, DeclaredKey)
-    value = key.values[place]
-    return _at_null(facts, key) if value is None else facts.where_field(key.field, frozenset((value,)), null=False)
-
-
-def _at_null(facts: RowFacts, key: Key) -> RowFacts | None:
-    if isinstance(key, BinnedKey):
-        return facts.where_number(key.number, 1, 0, null=True)
-    return facts.where_field(key.field, frozenset(), null=True)
-
-
-def _consistent(facts: RowFacts, key: Key) -> bool:
-    """Whether what is known of a computed number, and of its columns, leaves it a value."""
-    if not isinstance(key, BinnedKey) or isinstance(key.number, Reading | Derived):
-        return True
-    seen = facts.of_number(key.number)
-    return seen.some or seen.null
-
-
-def _plain(keys: tuple[Key, ...]) -> bool:
-    """Whether a key's values are those of a column, each of which a row may have."""
-    return all(isinstance(key, DeclaredKey) or isinstance(key.number, Reading | Derived) for key in keys)  # type: ignore[union-attr]
 
 
 # --- columns that are spoken of ---------------------------------------------------------------------------------------
