@@ -73,7 +73,7 @@ class Engine(Protocol):
 
     @property
     def steady(self) -> bool:
-        """Whether several readings of one question see the same rows, or end it: only then it is read in passes."""
+        """Whether several readings of one question see the same rows, or fail. Only then may it be read in passes."""
         ...
 
     def ready(self) -> None:

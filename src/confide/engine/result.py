@@ -22,8 +22,8 @@ class TimeLimitError(Exception):
 
 @contextmanager
 def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
-    """Batches that are ended here, whatever happens. What ends by being forgotten has nobody to raise to, and Python
-    writes what went wrong to standard error."""
+    """Batches that are closed here, whatever happens. A generator that is only forgotten has nobody to raise to, and
+    Python would write what went wrong to standard error."""
     try:
         yield batches
     finally:
@@ -32,7 +32,7 @@ def ended(batches: Iterable[Result]) -> Iterator[Iterable[Result]]:
 
 
 def unless_failed(read: Callable[[], Result], unchanged: Callable[[], bool]) -> Result:
-    """What is read of data that are still those that were opened; else, and whatever fails, an `EngineError`."""
+    """What `read` gives, if the data are still those that were opened. Whatever fails is an `EngineError`."""
     reason: Exception | None = None
     try:
         result = read()

@@ -127,7 +127,7 @@ class SqlEngine(ABC):
         return self._most_rows(summary.relation, bound.unit, few) <= few
 
     def _most_rows(self, relation: Relation, unit: Field, enough: int) -> int:
-        """At least the most rows one unit has in a relation; more than `enough` says nothing else."""
+        """A bound on the rows that one unit has in a relation. Once it is above `enough` it may be too low."""
         joins = []
         while isinstance(relation, Join):
             joins.append(relation)

@@ -98,7 +98,7 @@ class Helper:
     @classmethod
     @contextlib.contextmanager
     def started(cls, wanted: bool) -> "Iterator[Self | None]":
-        """A helper, if it is wanted and this program is one of Python that can be started once more."""
+        """A helper, if it is wanted and a second Python can be started as this one was."""
         process = _started() if wanted else None
         if process is None:
             yield None

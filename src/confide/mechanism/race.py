@@ -67,12 +67,12 @@ class Lanes:
         return int(best(value - penalty for value, penalty in zip(noised, self.penalties, strict=True)))
 
     def high(self, lane: int, noised: Sequence[int]) -> int:
-        """Below what F is in that lane at most `above` often."""
+        """An upper end for F in that lane. It is too low at most `above` often."""
         return noised[lane] + self.noises[lane].law.upper(1 - Fraction(self.above))
 
 
 def best(lowered: Iterable[Any]) -> Any:
-    """The largest of the lanes' lower bounds, in one run or in many; 0 is one too."""
+    """The largest of the lanes' lower bounds, or 0, which is a lower bound too; in one run or in many."""
     return np.array(list(lowered), dtype=object).max(axis=0, initial=0)
 
 

@@ -137,7 +137,7 @@ class StatisticPlan(Protocol):
         """The same for several tallies, each with noise of its own."""
 
     def window(self) -> Callable[[int], Domain] | None:
-        """From a number of rows, the ranks between which it looks at values (see `quantile.rank`); None if at all."""
+        """From a number of rows, the ranks between which it looks at values (see `quantile.rank`); None: at all."""
 
 
 def inside(

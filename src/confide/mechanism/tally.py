@@ -75,7 +75,7 @@ class Tally:
         return Tally(values, counts, sums, self.cells)
 
     def covered(self, low: int, high: int) -> Domain:
-        """Where sums may be cut instead of at [low, high]: further out, at the ends of cells, if there are cells."""
+        """Where sums may be cut: at [low, high], or, if there are cells, further out at the ends of cells."""
         return (low, high) if self.cells is None else self.cells.cover(low, high)
 
     def condensed(self, first: int, last: int) -> "Tally":

@@ -76,7 +76,7 @@ class Budget:
 
     @property
     def rule(self) -> str:
-        """What is added up, also where it was not written: ε of a pure budget, ρ of another."""
+        """What is added up. Where nobody wrote it, that is ε of a pure budget and ρ of another."""
         return self.accounting or (PURE if self.pure else CONCENTRATED)
 
     @property
@@ -110,7 +110,7 @@ class Budget:
         return cost
 
     def as_epsilon(self, loss: Currency) -> Fraction:
-        """What a total in this budget's currency means as ε at the budget's δ, rounded up; the less of two accounts."""
+        """A total in this budget's currency as ε at the budget's δ, rounded up; the lesser of two accounts."""
         if isinstance(loss, PureDP):
             return loss.epsilon
         if loss.pure is not None:
@@ -125,7 +125,10 @@ class Budget:
         return min(epsilon, self.epsilon) if loss.rho < whole else epsilon
 
     def explicit_delta(self, cost: ZCDP) -> Fraction:
-        """Of the half of δ that is not for conversion, as large a part as a call takes of ρ: both last equally long."""
+        """The δ that a call may spend: of the half that is not for conversion, as large a share as it takes of ρ.
+
+        So both last equally long.
+        """
         cap = self.cap
         assert isinstance(cap, ZCDP)
         return self.delta / 2 * cost.rho / cap.rho
@@ -195,7 +198,7 @@ def fits(total: Currency, loss: Currency, cap: Currency) -> bool:
 
 
 def remaining(total: Currency, cap: Currency) -> Currency:
-    """What `cap` leaves after `total`; nothing rather than less than nothing. A pure account that was left stays so."""
+    """What `cap` leaves after `total`, never less than nothing. A total without a pure ε leaves none either."""
     left = [max(Fraction(0), most - amount) for amount, most in zip(amounts(total), amounts(cap), strict=False)]
     return PureDP(*left) if isinstance(cap, PureDP) else ZCDP(*left)
 

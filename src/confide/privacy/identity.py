@@ -72,7 +72,7 @@ def kept_form(text: str) -> str:
 
 
 def nodes(form: object, tag: str) -> Iterator[list[Any]]:
-    """All parts of a tree with a tag, those within them too, in the order in which they are written."""
+    """All parts of a tree that have a tag, nested ones too, in the order in which they are written."""
     if isinstance(form, list) and form:
         if form[0] == tag:
             yield form
@@ -92,5 +92,5 @@ def plain_name(*parts: str) -> str:
 
 
 def sealed_name(secret: bytes, *parts: str) -> str:
-    """A name that tells nothing to whoever has not the secret, but that equal parts have equal names (HMAC-SHA-256)."""
+    """A name that tells those without the secret nothing, except that equal names have equal parts (HMAC-SHA-256)."""
     return hmac.digest(secret, joined(*parts), "sha256").hex()

@@ -18,10 +18,10 @@ class PureDP:
 class ZCDP:
     """δ-approximate ρ-zero-concentrated DP ([BunSteinke2016], Definition 8.1); plain ρ-zCDP when δ is 0.
 
-    Or of the same law as something ρ-zCDP on all outputs but some of probability δ: totals of both mean the same
-    (`mechanism.smooth.gaussian` has the proof).
+    It also stands for what has the law of something ρ-zCDP on all outputs but some of probability δ: totals of both
+    mean the same (`mechanism.smooth.gaussian` has the proof).
 
-    `pure` is the ε of what is ε-DP as well, where that is added up beside ρ; None where it is not, or is not known.
+    `pure` is the ε of what is also ε-DP, where both are added up; None where it is not ε-DP, or nobody knows.
     """
 
     rho: Fraction

@@ -108,7 +108,7 @@ class Database:
         return run_batches(self.opened(), statement, self._limit)
 
     def unchanged(self) -> bool:
-        """Of the files that are read anew for every question; text files and frames were copied."""
+        """Whether the files that each question reads anew are as they were. Text files and frames were copied."""
         return all(stamp(source) == self.stamps[label] for label, source in self._sources.items() if _is_live(source))
 
     def _all_stamps(self) -> dict[str, Stamp]:

@@ -111,7 +111,7 @@ class Share:
         return cursor
 
     def close(self) -> None:
-        """What statements have begun to read, they read to its end."""
+        """Drop the share. Statements that have begun to read it go on to their end."""
         self._closing()
 
 

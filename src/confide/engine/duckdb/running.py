@@ -71,7 +71,7 @@ def run_batches(connection: DuckDBConnection, statement: str, limit_seconds: flo
 
 
 def leave_to_parent(connection: DuckDBConnection) -> None:
-    """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not."""
+    """In the child of a fork: the database is the parent's, and closing it would wait for threads that are not here."""
     leave_open(connection)
     atexit.register(_end_quietly)
 

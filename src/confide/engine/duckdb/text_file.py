@@ -63,7 +63,7 @@ def _split(text: str, delimiter: str) -> tuple[str, ...]:
 
 
 def quotes_are_closed(path: str, delimiter: str) -> bool:
-    """False also for a file that cannot be read."""
+    """Whether every quote of a file is closed. False also for a file that cannot be read."""
     import pyarrow as pa  # noqa: PLC0415  heavy, and only text files need it here
 
     mark = re.escape(delimiter.encode())
@@ -82,6 +82,6 @@ def quotes_are_closed(path: str, delimiter: str) -> bool:
 
 
 def _unread(fields: "re.Pattern[bytes]", text: bytes) -> bytes:
-    """What is left behind all whole fields."""
+    """The rest of the text, after the last whole field."""
     found = fields.match(text)
     return text[found.end() :] if found else text

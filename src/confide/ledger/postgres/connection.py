@@ -177,7 +177,7 @@ class PostgresConnection:
 
 
 class _Warnings:
-    """Whether the server warned of anything. Apart from the connection, which would hold itself by it."""
+    """Whether the server warned of anything. An object of its own: a method of the connection would keep that alive."""
 
     def __init__(self) -> None:
         self.seen = False

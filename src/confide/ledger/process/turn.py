@@ -91,10 +91,10 @@ class Turns:
         self._taken = False
 
     def take(self, attempt: Callable[[float], tuple[Result] | None]) -> Result:
-        """Try until `attempt` gives a result instead of None, which says that others are at it, or the time is up.
+        """Try until `attempt` gives a result, or the time is up. It gives None while others use the ledger.
 
-        An attempt is told the moment, on the monotonic clock, at which the time is up. What stops it for another reason
-        that may pass, it raises as `LedgerBusy`; if it does not pass, that is what is said.
+        An attempt is told when the time is up, on the monotonic clock. If something else is in its way that may pass,
+        it raises `LedgerBusy`; that error is raised here if the time is up first.
         """
         deadline = time.monotonic() + self._timeout
         pause = 0.0002
@@ -118,7 +118,7 @@ class Turns:
             pause = min(2 * pause, 0.005) if reason is None else _LONG
 
     def _alone(self, attempt: Callable[[float], tuple[Result] | None], deadline: float) -> tuple[Result] | None:
-        """An attempt that is not within another one of the same thread, as a signal handler's would be."""
+        """One attempt. The same thread may not be within another one, as a signal handler could be."""
         if self._taken:
             raise LedgerError(f"the ledger {self._name} is in the middle of a call of this thread: ask when it is over")
         self._taken = True
@@ -134,7 +134,7 @@ class Turns:
         self._mutex.release()
 
     def forget(self) -> None:
-        """On the far side of a fork: whoever held this is not here."""
+        """In the child of a fork: whoever held this is not in this process."""
         self._mutex = threading.RLock()
         self._taken = False
 
@@ -147,7 +147,7 @@ Held = TypeVar("Held", bound=_Closing)
 
 
 class Holding(Generic[Held]):
-    """Both are opened when first needed, by whoever takes a turn, and closed once and for all."""
+    """A connection and an anchor: opened when first needed, by whoever takes a turn, and closed once and for all."""
 
     def __init__(self, name: str, timeout: float, connection: Held | None = None) -> None:
         self._turns = Turns(name, timeout)
@@ -182,7 +182,7 @@ class Holding(Generic[Held]):
         self._turns.release()
 
     def abandon(self) -> None:
-        """On the far side of a fork: forget the connection without closing it, which could disturb its owner."""
+        """In the child of a fork: forget the connection, and do not close it, which could disturb its owner."""
         leave_open(self._connection)
         self._connection = self._closing = None
         if self._anchor is not None:

@@ -20,8 +20,8 @@ _FACTS = itemgetter("sequence", "kind", "terms", "total")
 
 @dataclass(slots=True)
 class ChainStretch:
-    """What some entries add up to, if they are charges and answers under one set of terms, and each follows from the
-    one before it as far as that can be seen from them alone. A replay judges the rest."""
+    """What some entries add up to. They are charges and answers under one set of terms, and each follows from the one
+    before it, as far as they alone can show. A replay judges the rest."""
 
     first: int
     last: int
@@ -43,7 +43,7 @@ class ChainStretch:
 
 
 def stretch_of(previous: bytes, links: Sequence[Link]) -> tuple[ChainStretch, list[Body]] | None:
-    """The stretch that some entries are, and their bodies; None if they are none, which is no judgement."""
+    """Some entries as a stretch, and their bodies; None if they are no stretch. Then they may still be right."""
     try:
         return _stretch(previous, links)
     except UNREADABLE:

@@ -212,7 +212,7 @@ class Standing:
 
     @property
     def shared(self) -> bool:
-        """Whether that is the cap of all who have none of their own."""
+        """Whether the analyst is under the cap of all who have none of their own."""
         return self.terms.shares(self.analyst)
 
     def holds(self, loss: PrivacyLoss) -> bool:
@@ -238,7 +238,7 @@ class Standing:
 
 
 def _times(spent: Currency, cost: Currency, cap: Currency) -> int:
-    """How often a cost fits what is left: as often as the account that holds it longest says."""
+    """How often a cost fits what is left, in the account that holds it most often."""
     most = zip(amounts(spent), amounts(cost), amounts(cap), strict=False)
     times = [0 if one > all_ else int((all_ - one) // each) if each else None for one, each, all_ in most]
     first = min([number for number in times[:2] if number is not None], default=0)

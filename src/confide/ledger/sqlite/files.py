@@ -239,7 +239,7 @@ def verify(place: LedgerFiles, wait: float, *, anchored: bool = True) -> Stateme
 
 @contextlib.contextmanager
 def _checking(connection: sqlite3.Connection) -> Iterator[Callable[[], str]]:
-    """SQLite's own check of its pages, which runs beside what is done inside; what is given waits for what it says."""
+    """Runs SQLite's own check of its pages beside what is done inside. Yields a function that waits for its verdict."""
     with ThreadPoolExecutor(1) as beside:
         sound = beside.submit(lambda: connection.execute("PRAGMA quick_check(1)").fetchone()[0])
         try:
@@ -249,7 +249,7 @@ def _checking(connection: sqlite3.Connection) -> Iterator[Callable[[], str]]:
 
 
 def _require_anchor(mark: Mark | None, place: LedgerFiles) -> None:
-    """Also of a ledger without a charge: it may have been copied without its log, which holds them."""
+    """Refuse a ledger without an anchor, even one without a charge: its log may have been left behind."""
     if mark is None:
         raise missing(place.anchor)
 

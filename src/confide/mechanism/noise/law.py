@@ -211,14 +211,14 @@ def miss_rate(confidence: Confidence) -> float:
 
 
 def keep_scale(scale: Fraction, largest: int, what: str) -> Fraction:
-    """The scale, if it is one that is drawn with."""
+    """The scale, or a refusal if it is too large to draw with."""
     if scale > largest:
         raise EpsilonTooSmall(f"epsilon is too small: {what} would pass 2^{largest.bit_length() - 1}")
     return scale
 
 
 def keep_shift(shift: float, what: str) -> None:
-    """Refuses a shift that 64 bits might not hold."""
+    """Refuse a shift that 64 bits might not hold."""
     if not shift <= LARGEST_SHIFT:
         raise EpsilonTooSmall(f"epsilon is too small: {what} would pass 2^{LARGEST_SHIFT.bit_length() - 1}")
 
@@ -264,7 +264,7 @@ def _summed_tails(variance: Fraction) -> Floats:
 
 
 def _lowered(tails: Floats) -> Floats:
-    """What was rounded up, rounded down; nothing where a number so small may be no more than its rounding."""
+    """Lower bounds from tails that were rounded up: 0 where a tail is so small that all of it may be rounding."""
     return np.where(tails > 1e-290, tails * (1 - 1e-9), 0.0)
 
 

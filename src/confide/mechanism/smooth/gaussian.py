@@ -124,7 +124,7 @@ class SmoothGaussian:
         return float(self._half_width(self.noise(self.expected_scale(bound, self.delta)), miss))
 
     def expected_scale(self, bound: float, miss: Fraction | float) -> float:
-        """About what S is taken for if that shall be too little at most so often."""
+        """About the number that S is taken for, if that may be too small at most so often."""
         scale = min(max(bound, SMALLEST_SCALE), LARGEST_SMOOTH)
         return self._above(math.ceil(math.log(scale) / self._step), Fraction(miss))
 

@@ -90,7 +90,7 @@ class SmoothLog:
         return (steps + self._steps(miss)) * self._step * (1 + SLACK)
 
     def margin(self, miss: float) -> float:
-        """About how far above ln S that is on average."""
+        """About how far above ln S the released number is on average."""
         return self._steps(miss) * self._step
 
     @property

@@ -65,7 +65,7 @@ class RacedSum:
         return SumSpan(centre, estimate, low, high)
 
     def _lanes(self, epsilon: Fraction, miss: float, centred: bool) -> Lanes:
-        """Of the magnitudes of one sign."""
+        """The race of the magnitudes of one sign."""
         parts = len(self._signs(centred))
         share = epsilon / parts if self.setting.neighbours == "replace-one" else epsilon
         return Lanes(self.edges(centred), share, miss / (2 * parts), miss / (2 * parts))
