@@ -52,6 +52,11 @@ def fences(language: str, page: Path | None = None) -> list[Fence]:
     return found
 
 
+def runnable(page: Path) -> list[Fence]:
+    """The examples of a page that are programs, in its order."""
+    return sorted([*fences("python", page), *fences("console", page)], key=lambda fence: fence.line)
+
+
 def statements(fence: Fence) -> list[Statement]:
     """The statements of an SQL example, each up to a semicolon at the end of a line."""
     found, lines = [], []

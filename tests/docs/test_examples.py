@@ -14,7 +14,7 @@ from confide.cli.census import make_census
 from confide.cli.demo import POLICY
 from confide.errors import QueryError
 from confide.release import Session
-from tests.docs.fences import PAGES, ROOT, Fence, commands, fences, statements
+from tests.docs.fences import PAGES, ROOT, Fence, commands, fences, runnable, statements
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(#[^)]*)?\)")
 _NUMBER = re.compile(r"[0-9][0-9,.]*(e-?[0-9]+)?|[0-9a-f]{64}")
@@ -31,14 +31,16 @@ def census() -> Iterator[Session]:
         yield session
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fences("python", page)], ids=lambda page: page.name)
-def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The examples of one page are one program, run in an empty folder."""
+@pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
+def test_examples_run_in_the_order_of_their_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples of one page are one walk in an empty folder: Python is one program, and so is the terminal."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
-    for fence in fences("python", page):
-        code = compile("\n" * fence.line + fence.text, str(page), "exec")
-        exec(code, names)
+    for fence in runnable(page):
+        if fence.language == "python":
+            exec(compile("\n" * fence.line + fence.text, str(page), "exec"), names)
+        else:
+            _run_commands(fence, tmp_path)
 
 
 @pytest.mark.parametrize("fence", fences("sql"), ids=str)
@@ -56,33 +58,25 @@ def test_sql_examples_are_answered_or_refused_as_they_say(fence: Fence, census: 
             assert statement.refused.lower() in str(caught.value).lower(), statement.sql
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fences("console", page)], ids=lambda page: page.name)
-def test_console_examples_print_what_they_show(page: Path, tmp_path: Path) -> None:
-    """Commands are run in order. Each line shown must be printed, in order, but for the numbers in it."""
+def _run_commands(fence: Fence, folder: Path) -> None:
+    """Each line shown must be printed, in order, but for the numbers in it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "NO_COLOR": "1"}
     environment.pop("COLUMNS", None)
-    for fence in fences("console", page):
-        for command in commands(fence):
-            if command.line.startswith(("make ", "git ", "cd ", "pip ")):
-                continue  # what sets the project up, not what it does
-            done = subprocess.run(
-                command.line,
-                check=False,
-                shell=True,
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
-            both = done.stdout + done.stderr
-            printed = iter([_masked(line) for line in both.splitlines()])
-            for line in command.output:
-                if line.strip() not in ("", "..."):
-                    assert _masked(line) in printed, f"{fence}: {command.line}\nis missing: {line}\n{both}"
-            refused = any(line.startswith("refused:") for line in command.output)
-            assert done.returncode == (1 if refused else 0), f"{fence}: {command.line}\n{done.stderr}"
+    for command in commands(fence):
+        if command.line.startswith(("make ", "git ", "cd ", "pip ", ". ")):
+            continue  # what sets the project up, not what it does
+        done = subprocess.run(
+            command.line, check=False, shell=True, cwd=folder, env=environment, capture_output=True, text=True,
+            timeout=120,
+        )  # fmt: skip
+        both = done.stdout + done.stderr
+        printed = iter([_masked(line) for line in both.splitlines()])
+        for line in command.output:
+            if line.strip() not in ("", "..."):
+                assert _masked(line) in printed, f"{fence}: {command.line}\nis missing: {line}\n{both}"
+        refused = any(line.startswith("refused:") for line in command.output)
+        assert done.returncode == (1 if refused else 0), f"{fence}: {command.line}\n{done.stderr}"
 
 
 def _masked(line: str) -> str:

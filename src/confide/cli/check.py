@@ -11,7 +11,7 @@ from confide.cli.console import facts, printable, say, show, show_json, waiting
 from confide.cli.ledger import differing, no_ledger
 from confide.errors import ConfideError, EngineError, LedgerError, SourceError
 from confide.policy import Policy
-from confide.policy.describe import Description, TableFacts, describe
+from confide.policy.describe import Description, TableFacts, by_whom, describe
 from confide.release.custody import books
 from confide.release.custody.examination import FOR_WHOM, Examination, examine
 from confide.release.custody.examined_text import HEAD, examined_rows, title_of
@@ -145,7 +145,7 @@ def _books(rules: Policy, ledger: str | None) -> tuple[books.Books | None, Confi
 def _ledger_words(found: books.Books, policy: str, ledger: str | None) -> str:
     if not found.exists:
         return no_ledger(found, policy, ledger)
-    return f"{found.path}, {found.entries:,} entries, {found.budget}"
+    return f"{found.path}, {found.entries:,} entries, {found.budget.in_all}"
 
 
 def _show(description: Description) -> None:
@@ -173,8 +173,7 @@ def _show(description: Description) -> None:
 def _contribution(table: TableFacts) -> str:
     rows = "1 row" if table.at_most_rows == 1 else f"{table.at_most_rows:,} rows"
     groups = "1 group" if table.at_most_groups == 1 else f"{table.at_most_groups:,} groups"
-    belongs = table.belongs if table.belongs.startswith(("by ", "each ")) else f"by {table.belongs}"
-    return f"one unit may contribute {rows}, in {groups} of an answer; rows belong to a unit {belongs}"
+    return f"one unit may contribute {rows}, in {groups} of an answer; {by_whom(table)}"
 
 
 def _columns(table: TableFacts) -> Table:

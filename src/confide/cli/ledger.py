@@ -36,20 +36,22 @@ def budget(policy: str, epsilon: str | None, analyst: str, ledger: str | None, a
         show_json({**numbers, "ledger": str(found.path)})
         return
     delta = f" at δ = {state.delta:g}" if state.delta else ""
-    if state.cap is None:
+    capped = state.cap if analyst else None
+    if capped is None:
         display(spent_bar(state.spent_in_all, state.total))
     else:
         display(spent_bar(state.spent_in_all, state.total, "budget    "))
-        display(spent_bar(state.spent, state.cap, "cap       "))
+        display(spent_bar(state.spent, capped, "cap       "))
     rows = [
         ("budget", f"ε = {state.total:.6g}{delta}, for everybody together"),
         ("spent", f"ε = {state.spent_in_all:.6g}, by everybody together"),
     ]
-    if state.cap is not None:
-        rows.append(("cap", f"{state.capped} may spend ε = {state.cap:.6g}"))
+    if capped is not None:
+        rows.append(("cap", f"{state.capped} may spend ε = {capped:.6g}"))
         rows.append(("used", f"ε = {state.spent:.6g} of that cap"))
-    rows.append(("one call", state.one_call))
-    rows += [("room for", words) for words in _fitting(found, epsilon)]
+    who = ", for whoever has no cap of their own" if state.cap is not None and not analyst else ""
+    rows.append(("one call", state.one_call + who))
+    rows += [("room for", words + who) for words in _fitting(found, epsilon)]
     display(facts(rows))
     if spenders:
         say("")
@@ -151,7 +153,7 @@ def show(policy: str, last: str, ledger: str | None, as_json: bool) -> None:
         time = line.time.replace("T", " ").removesuffix("+00:00")
         table.add_row(str(line.sequence), time, Text(printable(who)), cost, Text(printable(what) + waits))
     display(table)
-    say(f"{found.entries:,} entries in {found.path} · {found.budget}", style="dim")
+    say(f"{found.entries:,} entries in {found.path} · {found.budget.in_all}", style="dim")
 
 
 def verify(policy: str, ledger: str | None, as_json: bool) -> None:
@@ -164,7 +166,7 @@ def verify(policy: str, ledger: str | None, as_json: bool) -> None:
         return
     say("the ledger is whole: every entry follows from those before it, and the sums are right", style="green")
     rows = [("ledger", str(found.path)), ("entries", f"{head.sequence:,}"), ("head", head.hash)]
-    display(facts([*rows, ("spent", str(found.budget))]))
+    display(facts([*rows, ("spent", found.budget.in_all)]))
     if found.differs:
         say(str(differing(found.differs, policy)), style="yellow")
 

@@ -217,8 +217,10 @@ def _render(facts: Description) -> Iterator[str]:
 def _at_most(table: TableFacts) -> str:
     rows = "1 row" if table.at_most_rows == 1 else f"{table.at_most_rows:,} rows"
     groups = "1 group" if table.at_most_groups == 1 else f"{table.at_most_groups:,} groups"
-    return f"one unit may have at most {rows} in {groups} of an answer; rows belong to a unit {_by(table)}"
+    return f"one unit may have at most {rows} in {groups} of an answer; {by_whom(table)}"
 
 
-def _by(table: TableFacts) -> str:
-    return table.belongs if table.belongs.startswith(("by ", "each ")) else f"by {table.belongs}"
+def by_whom(table: TableFacts) -> str:
+    if table.belongs.startswith("each "):
+        return table.belongs
+    return f"rows belong to a unit {table.belongs if table.belongs.startswith('by ') else f'by {table.belongs}'}"

@@ -64,11 +64,16 @@ class BudgetState:
 
     def __str__(self) -> str:
         """The whole budget, the cap if there is one, and one more call: three amounts, told one after the other."""
-        delta = f" (δ = {self.delta:g})" if self.delta else ""
-        parts = [f"ε {self.spent_in_all:.6g} spent of {self.total:.6g} in all{delta}"]
+        parts = [self.in_all]
         if self.cap is not None:
             parts.append(f"{self.capped}: ε {self.spent:.6g} spent of a cap of {self.cap:.6g}")
         return " · ".join([*parts, f"one more call: {self.one_call}"])
+
+    @property
+    def in_all(self) -> str:
+        """The whole budget, and what everybody has spent of it."""
+        delta = f" (δ = {self.delta:g})" if self.delta else ""
+        return f"ε {self.spent_in_all:.6g} spent of {self.total:.6g} in all{delta}"
 
     @property
     def one_call(self) -> str:

@@ -27,6 +27,7 @@ from confide.query.question import (
     statistics_of,
 )
 from confide.release.answer.chosen import choice_notes, expected_level, least_level
+from confide.release.answer.digits import half_width
 from confide.release.answer.estimate import Estimate, doubles
 from confide.release.answer.evaluation import Evaluator, is_linear
 from confide.release.answer.miss_rate import needed_confidences
@@ -159,7 +160,7 @@ class Forecast:
         said = []
         for place, column in enumerate(next(iter(widths.values()))):
             if "rows" in column.depends:
-                each = [f"±{widths[rows][place].half_width:,.4g} with {rows:,} rows" for rows in sizes]
+                each = [f"±{half_width(widths[rows][place].half_width)} with {rows:,} rows" for rows in sizes]
                 said.append(f"{column.name}: {', '.join(each)}, as counts that were released before say of its groups")
         return said
 
