@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from confide.cli import sql as asking
+from confide.release.answer import picture
 from tests.cli.conftest import PEOPLE, Run
 
 COUNT = "SELECT COUNT(*) AS n FROM person"
@@ -183,7 +183,7 @@ def test_a_page_needs_no_network_where_it_can_be_whole(run: Run, policy: Path, t
 def test_a_page_without_the_converter_is_drawn_all_the_same(
     run: Run, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "find_spec", lambda name: None)
+    monkeypatch.setattr(picture, "find_spec", lambda name: None)
     chart = tmp_path / "a.html"
     assert run("sql", policy, COUNT, "-e", "1", "--plot", chart).exit_code == 0
     assert "vega" in chart.read_text()
@@ -198,10 +198,10 @@ def test_a_chart_that_cannot_be_drawn_is_refused_before_anything_is_spent(run: R
 
 
 def test_pictures_need_a_converter_and_say_so(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "find_spec", lambda name: None)
+    monkeypatch.setattr(picture, "find_spec", lambda name: None)
     result = run("sql", policy, COUNT, "-e", "1", "--plot", "a.png")
     assert result.exit_code == 2
-    assert "vl-convert-python" in result.stderr
+    assert "confide[plot]" in result.stderr
     assert spent(run, policy) == 0
 
 

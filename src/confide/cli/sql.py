@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from confide.cli.options import read_bounds, read_mechanism, read_share, read_sp
 from confide.errors import LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
 from confide.release import BudgetState, Plan, Session, open_session
+from confide.release.answer.picture import converts, place_for, save
 from confide.release.answer.rendering import (
     alternative_rows,
     answer_lines,
@@ -23,9 +23,6 @@ from confide.release.answer.rendering import (
     table_of,
 )
 from confide.release.custody import books
-
-_CHARTS = (".html", ".png", ".svg")
-_CONVERTED = (".png", ".svg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,7 @@ def sql(request: SqlCommand, plot: str | None, as_json: bool) -> None:
         style="dim",
     )
     if chart is not None:
-        say(f"drawn in {chart}", style="dim")
+        say_where(chart)
 
 
 @contextmanager
@@ -133,20 +130,17 @@ def budget_facts(state: BudgetState) -> dict[str, Any]:
 
 def chart_place(plot: str) -> Path:
     """Where to draw, refused before anything is spent."""
-    path = Path(plot)
-    if path.suffix.lower() not in _CHARTS:
-        raise ParameterError(f"--plot {plot}: a chart is drawn as {', '.join(_CHARTS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ParameterError(f"--plot {plot}: there is no folder {path.parent}, or the file is one")
-    if path.suffix.lower() in _CONVERTED and find_spec("vl_convert") is None:
-        raise ParameterError(f"--plot {plot}: {path.suffix} needs the package vl-convert-python; .html needs nothing")
-    return path
+    return place_for(plot, "--plot")
 
 
 def draw(chart: Any, path: Path) -> None:
-    # With the converter a page holds all it needs; without, a browser fetches the drawing library when it is opened.
-    page: dict[str, Any] = {"inline": find_spec("vl_convert") is not None} if path.suffix.lower() == ".html" else {}
     try:
-        chart.save(str(path), format=path.suffix.lower()[1:], **page)
+        save(chart, path)
     except OSError as error:
         say(f"the chart could not be written to {path}: {error.strerror}; the answer is below", errors=True)
+
+
+def say_where(chart: Path) -> None:
+    fetched = chart.suffix.lower() == ".html" and not converts()
+    more = "; it fetches its drawing library when it is opened, and pip install 'confide[plot]' makes pages that do not"
+    say(f"drawn in {chart}{more * fetched}", style="dim")

@@ -7,7 +7,7 @@ from typing import Any
 
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_sql
-from confide.cli.sql import budget_facts, chart_place, draw, opened
+from confide.cli.sql import budget_facts, chart_place, draw, opened, say_where
 from confide.errors import ParameterError
 from confide.release.verdict.synthetic_check import read_file
 
@@ -60,7 +60,7 @@ def plan(options: TrustOptions, plot: str | None, as_json: bool) -> None:
     for one in plans:
         say(*str(one).splitlines(), "")
     if chart is not None:
-        say(f"drawn in {chart}", style="dim")
+        say_where(chart)
 
 
 def trust(options: TrustOptions, as_json: bool) -> None:

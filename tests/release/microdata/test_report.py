@@ -131,7 +131,7 @@ def test_charts(people: Session) -> None:
         chart = made.plot(marginal).to_dict()
         (rows,) = chart["datasets"].values() if "datasets" in chart else (chart["layer"][0]["data"]["values"],)
         assert len(rows) == len(made.measured.find(marginal).counts)
-    assert "TEST NOISE" in chart["title"]
+    assert any("TEST NOISE" in line for line in chart["title"]["subtitle"])
 
 
 def test_no_value_leaves_the_script_of_a_chart() -> None:

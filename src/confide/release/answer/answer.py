@@ -251,9 +251,13 @@ class Answer:
             facts["test_noise"] = True
         return json.dumps(facts, ensure_ascii=False)
 
-    def plot(self) -> Any:
-        """An Altair chart with error bars."""
-        return chart.error_bars(self)
+    def plot(self, path: object = None) -> Any:
+        """An Altair chart with error bars, or bands; kept in a file too if a path is given: .html, .png or .svg.
+
+        A page and a notebook need no network. PNG and SVG, and pages that hold all they need, are made by the extra
+        `confide[plot]`.
+        """
+        return chart.error_bars(self, path)
 
     def __repr__(self) -> str:
         rows = f"{len(self):,} row{'s' * (len(self) != 1)}"

@@ -17,7 +17,7 @@ _WORDS = frozenset({"marginal", "noise", "sum", "over", "fit", "in words", "step
 """Columns of words; all others are numbers, and stand to the right."""
 
 Rows = Sequence[tuple[str, ...]]
-_HOLDS = {
+HOLDS = {
     "density": "where the data are dense enough (density)",
     "at_most": "where no unit has more rows than count (at_most)",
     "random sample": "for the population of which the rows are a random sample (random sample)",
@@ -86,7 +86,7 @@ def answer_lines(answer: "Answer") -> list[str]:
     mechanisms = ", ".join(f"{name}: {mechanism}" for name, mechanism in answer.mechanism.items())
     lines.append(f"cost {answer.cost} · {mechanisms}")
     assumed = {column.assumes for column in answer.values}
-    holds = " and ".join(words for kind, words in _HOLDS.items() if kind in assumed) or "whatever the data are"
+    holds = " and ".join(words for kind, words in HOLDS.items() if kind in assumed) or "whatever the data are"
     lines.append(f"{_held(answer)} {holds} · protects one {_unit(answer.unit)}")
     lines += answer.notes
     lines += [f"{column.name}: {column.note}" for column in answer.values if column.note]

@@ -183,13 +183,13 @@ class Microdata:
 
         return report_on(self, compare)
 
-    def plot(self, marginal: object = ()) -> Any:
+    def plot(self, marginal: object = (), path: object = None) -> Any:
         """An Altair chart of a measured marginal: bars for the fitted counts, points and whiskers for the noisy
-        ones.
+        ones. It is kept in a file too if a path is given: .html, .png or .svg.
         """
         from confide.release.microdata.chart import noisy_and_fitted  # noqa: PLC0415  heavy, and loaded when used
 
-        return noisy_and_fitted(self, marginal)
+        return noisy_and_fitted(self, marginal, path)
 
     def to_parquet(self, folder: str | Path, *, records: bool = True, about: Mapping[str, str] | None = None) -> Path:
         """Writes noisy counts, fitted table, records and a data card (HTML and YAML) into a new folder.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import Any, Final
 
 from confide.errors import ParameterError
@@ -20,9 +20,7 @@ from confide.trust.choice import Chosen
 from confide.trust.effectiveness import error_at, needed_epsilon, worst_error
 from confide.trust.target import Target
 
-_POINTS: Final = 161
 _FARTHEST: Final = 2**126  # no sum is as large as this
-_REACH: Final = 3  # the plot shows private answers up to three times τ from the synthetic one
 _SHOWN: Final = (Fraction(0), Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3))
 
 
@@ -70,31 +68,14 @@ class TrustPlan:
         """What the whole call must cost for an error of at most this at that gap, to either side."""
         return float(needed(self.group, self.mechanism, self._steps(gap), error) * self.questions)
 
-    def plot(self, *also: str) -> Any:
-        """An Altair chart of the error by the private answer ([Patwa2023], Figure 4); `also` names more deciders."""
-        import altair as alt  # noqa: PLC0415  heavy, and loaded when used
+    def plot(self, *also: str, path: object = None) -> Any:
+        """An Altair chart of the error by the private answer ([Patwa2023], Figure 4); `also` names more deciders.
 
-        tau = (self.interval[1] - self.interval[0]) / 2
-        gaps = [tau * _REACH * (2 * place / (_POINTS - 1) - 1) for place in range(_POINTS)]
-        rows = [
-            {"private answer": self.synthetic_answer + gap, "error": error, "decider": name}
-            for name in dict.fromkeys((self.mechanism, *also))
-            for gap, error in zip(gaps, self.errors(gaps, name), strict=True)
-            if not isnan(error)
-        ]
-        lines = alt.Chart(alt.InlineData(values=rows)).mark_line().encode(
-            x=alt.X("private answer:Q", scale=alt.Scale(zero=False)),
-            y=alt.Y("error:Q", title="probability of a wrong verdict", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("decider:N"),
-        )  # fmt: skip
-        ends = [{"at": at} for at in (self.interval[0], self.synthetic_answer, self.interval[1])]
-        rules = (
-            alt.Chart(alt.InlineData(values=ends))
-            .mark_rule(strokeDash=[4, 4], color="gray")
-            .encode(x=alt.X("at:Q", title="private answer"))
-        )
-        title = f"synthetic answer {number(self.synthetic_answer)}, within {self.within}, ε = {self.epsilon:.6g}"
-        return alt.layer(rules, lines).properties(title=title, height=240, width=480)
+        It is kept in a file too if a path is given: .html, .png or .svg.
+        """
+        from confide.release.verdict.chart import errors_by_answer  # noqa: PLC0415  heavy, and loaded when used
+
+        return errors_by_answer(self, also, path)
 
     def to_dict(self) -> dict[str, Any]:
         return {
