@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any
@@ -27,8 +27,10 @@ from confide.query.tree import (
     Combined,
     Compare,
     Constant,
+    CurveValue,
     DeclaredKey,
     Derived,
+    Divided,
     Either,
     Field,
     FirstKnown,
@@ -332,6 +334,12 @@ class Reference:
             case Floored(inner, divisor):
                 value = self.number(inner, row)
                 return None if value is None else value // divisor
+            case Divided(left, right):
+                a, b = self.number(left, row), self.number(right, row)
+                return None if a is None or b is None else a // b
+            case CurveValue(kind, parameter, inner, _, span):
+                value = self.number(inner, row)
+                return None if value is None else _curve(kind, parameter, value * inner.span.grain, span.grain)
             case TextLength(subject, span):
                 word = self.text(subject, row)
                 return None if word is None else min(len(word), span.high)
@@ -380,6 +388,20 @@ class Reference:
             case Known(subject, negated):
                 return (self.subject(subject, row) is None) == negated
         raise TypeError(node)
+
+
+def _curve(kind: str, parameter: Fraction, x: Fraction, grain: Fraction) -> int:
+    """f(x) to the nearest grain, half up, in digits enough."""
+    with localcontext() as context:
+        context.prec = 60
+        value, other = (Decimal(part.numerator) / Decimal(part.denominator) for part in (x, parameter))
+        if kind == "sqrt":
+            told = value.sqrt()
+        elif kind == "ln":
+            told = value.ln() / other.ln() if parameter else value.ln()
+        else:
+            told = value.exp() if kind == "exp" else value**other if value else Decimal(0)
+        return math.floor(Fraction(told) / grain + Fraction(1, 2))
 
 
 class _Nothing(dict[str, Any]):

@@ -144,6 +144,35 @@ def test_a_number_of_a_row_is_what_duckdb_says(engine: DuckDBEngine, table: pa.T
     assert len(set(wanted)) > 1
 
 
+ROUNDED = [
+    "SQRT(pay)", "SQRT(ABS(x))", "LN(hours)", "LOG(hours)", "LOG10(hours)", "LOG2(hours)", "LOG(3, hours)",
+    "POWER(hours, 0.3)", "POWER(hours, -1.5)", "POWER(hours, 1.5)", "LN(GREATEST(n, 1))", "LN(pay + 0.01)",
+    "CASE WHEN n > 0 THEN LN(n) END", "CASE WHEN n <= 0 THEN 0 ELSE SQRT(n) END", "pay / hours", "x / hours",
+    "n / NULLIF(x, 0)", "pay / NULLIF(n, 0)", "CASE WHEN n > 3 THEN x / n END", "CASE WHEN n = 0 THEN 0 ELSE x / n END",
+    "hours / (pay + 1)", "EXP(-ABS(x))", "EXP(x / 10)",
+]  # fmt: skip
+EXACT = ["POWER(n, 2)", "POWER(x, 3)", "hours ^ 2", "x ** 2", "POWER(n, 0)", "(hours * 3) // hours", "k // hours"]
+
+
+@pytest.mark.parametrize("expression", ROUNDED)
+def test_a_rounded_number_is_within_half_a_grain_of_duckdbs(
+    engine: DuckDBEngine, table: pa.Table, expression: str
+) -> None:
+    question = bind(f"SELECT SUM({expression}) AS s FROM t", POLICY, engine)
+    (grain,) = {cell.subject.span.grain for cell in question.summary.cells if cell.kind == "total"}  # type: ignore[union-attr]
+    found, wanted = ours(engine, expression), theirs(table, expression)
+    assert [value is None for value in found] == [value is None for value in wanted]
+    pairs = [(float(one), two) for one, two in zip(found, wanted, strict=True) if one is not None]
+    assert max(abs(one - two) for one, two in pairs) <= float(grain) * 0.5000001
+    assert float(grain) <= max(abs(two) for _, two in pairs) / 1000
+
+
+@pytest.mark.parametrize("expression", EXACT)
+def test_an_exact_number_is_duckdbs(engine: DuckDBEngine, table: pa.Table, expression: str) -> None:
+    found, wanted = ours(engine, expression), theirs(table, expression)
+    assert [None if value is None else float(value) for value in found] == wanted
+
+
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_holds_where_duckdb_says(engine: DuckDBEngine, table: pa.Table, condition: str) -> None:
     question = bind(f"SELECT k, COUNT(*) AS n FROM t WHERE {condition} GROUP BY k", POLICY, engine)

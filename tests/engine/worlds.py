@@ -419,7 +419,9 @@ class Asker:
             f"LEAST({a}, {b})", f"GREATEST({a}, {b})", f"COALESCE({a}, {b})", f"({a} * {b})",
             f"CASE WHEN {condition} THEN {a} ELSE {b} END", f"CASE WHEN {condition} THEN {a} END",
             f"FLOOR({a} / {abs(divisor)})", f"CEIL({a})", f"ROUND({a}, {rng.choice([0, 1, -1])})", f"TRUNC({a})",
-            f"SIGN({a})", f"ABS({a}) // 7", f"ABS({a}) % {abs(divisor)}",
+            f"SIGN({a})", f"ABS({a}) // 7", f"ABS({a}) % {abs(divisor)}", f"SQRT(ABS({a}))", f"({a} / NULLIF({b}, 0))",
+            f"LN(GREATEST({a}, 1))", f"EXP(LEAST({a}, 9) / 4)", f"POWER(ABS({a}), {rng.choice([0.3, 1.5, 2])})",
+            f"CASE WHEN {b} > 0 THEN {a} / {b} WHEN {b} < 0 THEN LOG(2, -({b})) END", f"LOG10(2 + ABS({a}))",
         ]  # fmt: skip
         if dates:
             forms.append(f"({rng.choice(dates)} - {rng.choice(dates)})")

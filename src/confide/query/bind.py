@@ -70,6 +70,7 @@ def _question(
     source = bind_from(select, scope, bounds)
     clause = select.args.get("where")
     where = predicate(clause.this, scope) if clause is not None else Always(True)
+    scope.rows_pass(where)
     check_released_division(select, scope)
     keys = bind_keys(select, scope)
     source = source.under(keys)

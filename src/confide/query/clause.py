@@ -53,6 +53,8 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.Replace,), "this expression replacement"),
         ((exp.StrPosition,), "this substr"),
         ((exp.Concat,), "expressions safe coalesce"),
+        ((exp.Sqrt, exp.Ln, exp.Exp), "this"),
+        ((exp.Pow, exp.Log), "this expression"),
         ((exp.TimeToStr,), "this format"),
         ((exp.Dayname, exp.Monthname), "this abbreviated"),
         ((exp.DateDiff,), "this expression unit date_part_boundary big_int"),

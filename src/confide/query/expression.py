@@ -19,8 +19,10 @@ from confide.query.comparison import (
     like,
     not_a_number,
 )
+from confide.query.curve import curve_of
 from confide.query.literal import bare, constant, day, is_literal, is_text
 from confide.query.parse import conjuncts, shown
+from confide.query.quotient import quotient
 from confide.query.scope import Scope
 from confide.query.text_change import is_change
 from confide.query.tree import Always, Among, Constant, Field, Known, Number, Predicate
@@ -131,6 +133,9 @@ def scalar(node: exp.Expr, scope: Scope) -> Field | Number:
             return text_condition.length_of(node, scope)
         case exp.StrPosition():
             return text_condition.position_of(node, scope)
+    curve = curve_of(node, lambda inner: number(inner, scope), scope)
+    if curve is not None:
+        return curve
     part = calendar.part_asked_for(node)
     if part is not None:
         return calendar.part_of(part, number(part.day, scope), scope)
@@ -184,14 +189,11 @@ def _null_where(node: exp.Nullif, scope: Scope) -> Number:
 
 def _quotient(node: exp.Div, dividend: Number, divisor: Number, scope: Scope) -> Number:
     if not isinstance(divisor, Constant):
-        raise QueryError(
-            "division by a column is not answered, because a row may hold zero there; "
-            "divide aggregates instead, SUM(a) / SUM(b), or divide by a constant"
-        )
+        return quotient(node, dividend, divisor, scope, cuts(node, scope))
     if divisor.index == 0:
         raise QueryError("the query divides by zero")
-    quotient = arithmetic.times(dividend, 1 / arithmetic.value_of(divisor))
-    return whole_numbers.truncated(quotient, scope) if cuts(node, scope) else quotient
+    found = arithmetic.times(dividend, 1 / arithmetic.value_of(divisor))
+    return whole_numbers.truncated(found, scope) if cuts(node, scope) else found
 
 
 def choices(node: exp.Case | exp.If, scope: Scope) -> tuple[Sequence[Predicate], list[exp.Expr], exp.Expr | None]:
@@ -210,8 +212,25 @@ def choices(node: exp.Case | exp.If, scope: Scope) -> tuple[Sequence[Predicate],
 
 def _choice(node: exp.Case | exp.If, scope: Scope) -> Number:
     conditions, results, default = choices(node, scope)
-    branches = [(condition, number(result, scope)) for condition, result in zip(conditions, results, strict=True)]
-    return arithmetic.choice(tuple(branches), None if default is None else number(default, scope))
+    branches = []
+    for condition, result in zip(conditions, results, strict=True):
+        with scope.where(condition):
+            branches.append((condition, number(result, scope)))
+    if default is None:
+        return arithmetic.choice(tuple(branches), None)
+    with scope.where(*_otherwise(node, scope)):
+        return arithmetic.choice(tuple(branches), number(default, scope))
+
+
+def _otherwise(node: exp.Case | exp.If, scope: Scope) -> list[Predicate]:
+    """What is known where no condition of a CASE holds, if anything in it asks: a division, a logarithm."""
+    default = node.args.get("false" if isinstance(node, exp.If) else "default")
+    if (isinstance(node, exp.Case) and node.this is not None) or not isinstance(default, exp.Expr):
+        return []
+    if default.find(exp.Div, exp.IntDiv, exp.Ln, exp.Log, exp.Sqrt, exp.Pow) is None:
+        return []
+    clauses = [node] if isinstance(node, exp.If) else node.args["ifs"]
+    return [predicate(clause.this, scope, negated=True) for clause in clauses]
 
 
 # --- predicates -------------------------------------------------------------------------------------------------------

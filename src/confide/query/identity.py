@@ -49,6 +49,8 @@ SPELLING: Final[Spelling] = {
     tree.Absolute: ("absolute", lambda n: (n.inner, n.span)),
     tree.Floored: ("floored", lambda n: (n.inner, n.divisor, n.span)),
     tree.PartOfText: ("part of text", lambda n: (n.field, n.steps)),
+    tree.Divided: ("divided", lambda n: (n.left, n.right, n.span)),
+    tree.CurveValue: ("curve", lambda n: (n.kind, n.parameter, n.inner, n.written, n.span)),
     tree.TextLength: ("length", lambda n: (n.subject, n.span)),
     tree.Choice: ("case", lambda n: (n.branches, n.otherwise, n.span)),
     tree.FirstKnown: ("first known", lambda n: (n.options, n.span)),

@@ -191,6 +191,11 @@ def floored(inner: Number, step: Fraction) -> Number:
     return Floored(inner, divisor, span_of(low // divisor, high // divisor, Fraction(1), span.nullable))
 
 
+def scaled(inner: Number, factor: int, span: Span) -> Number:
+    """The index of a number, so many times, on a grid of its own."""
+    return Scaled(inner, factor, 0, span)
+
+
 def narrowed(inner: Number, low: Fraction, high: Fraction) -> Number:
     """A number of which more is known than follows from its parts; what is said of it must be so for every row."""
     if isinstance(inner, Constant):

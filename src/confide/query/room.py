@@ -32,7 +32,9 @@ from confide.query.tree import (
     Combined,
     Compare,
     Constant,
+    CurveValue,
     Derived,
+    Divided,
     Either,
     Field,
     FirstKnown,
@@ -83,7 +85,9 @@ def size(node: Field | Number | Predicate | Value) -> int:
     match node:
         case Scaled(inner) | Absolute(inner) | Floored(inner) | Between(inner) | Magnitude(inner) | Rounded(inner):
             return 1 + size(inner)
-        case Combined(_, left, right) | Compare(_, left, right) | Arithmetic(_, left, right):
+        case CurveValue(inner=inner, written=written):
+            return 1 + size(inner) + len(written) // LISTED_PER_PART
+        case Divided(left, right) | Combined(_, left, right) | Compare(_, left, right) | Arithmetic(_, left, right):
             return 1 + size(left) + size(right)
         case Choice(branches, otherwise):
             own = sum(size(condition) + size(value) for condition, value in branches)

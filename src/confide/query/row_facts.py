@@ -21,7 +21,9 @@ from confide.query.tree import (
     Combined,
     Compare,
     Constant,
+    CurveValue,
     Derived,
+    Divided,
     Either,
     Field,
     FirstKnown,
@@ -147,6 +149,11 @@ class RowFacts:
             case Floored(inner, divisor):
                 own = self.of_number(inner)
                 return IndexRange(own.low // divisor, own.high // divisor, own.null) if own.some else own
+            case Divided(left, right, span):
+                null = self.of_number(left).null or self.of_number(right).null
+                return IndexRange(span.low, span.high, null)
+            case CurveValue(inner=inner, span=span):
+                return IndexRange(span.low, span.high, self.of_number(inner).null)
             case Choice(branches, otherwise):
                 return self._choice(branches, otherwise)
             case FirstKnown(options):

@@ -5,7 +5,8 @@ out of the SQL that is sent, and two queries that differ in aliases alone are on
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from typing import Protocol
@@ -18,8 +19,12 @@ from confide.policy import Number as NumberColumn
 from confide.privacy.limits import MOST_COMPARED, MOST_TABLES
 from confide.query.parse import shown
 from confide.query.room import Room
+from confide.query.row_facts import IndexRange, RowFacts, StepsLeft, TooLongError
 from confide.query.spelling import nearest
-from confide.query.tree import Derived, Field, Reading, Span
+from confide.query.tree import Both, Compare, Constant, Derived, Field, Number, Predicate, Reading, Span
+
+_STEPS = 2_000
+"""Of telling what is known of one number."""
 
 """Of columns that joins make equal; some databases look at every three columns of a class of equal ones."""
 
@@ -102,11 +107,47 @@ class Scope:
         self.catalog = catalog
         self.names = names if names is not None else count()
         self.room = room if room is not None else Room()
+        self.facts: RowFacts | None = None
+        """What is known of the rows that are spoken of, beside their policy."""
+        self.not_zero: frozenset[Number] = frozenset()
+        """Numbers that are known not to be 0 in them."""
         self._places: dict[int, dict[Value, int]] = {}
         self._pairs = 0
         self.sources: list[Source] = []
         self.merged: dict[str, Field] = {}
         """Columns of USING: one name for the equal columns of both sides."""
+
+    def known(self, number: Number) -> IndexRange:
+        """What is known of a number in the rows that count here: those that pass WHERE, in this branch of a CASE."""
+        span, told = number.span, RowFacts(StepsLeft(_STEPS)) if self.facts is None else self.facts
+        try:
+            seen = replace(told, steps=StepsLeft(_STEPS)).of_number(number)
+        except TooLongError:
+            return IndexRange(span.low, span.high, span.nullable)
+        return IndexRange(max(seen.low, span.low), min(seen.high, span.high), seen.null and span.nullable)
+
+    def rows_pass(self, where: Predicate) -> None:
+        """From here on only rows that pass are spoken of."""
+        self.not_zero = _all_not_zero((where,))
+        try:
+            self.facts = RowFacts(StepsLeft(_STEPS)).passing(where)
+        except TooLongError:
+            self.facts = None
+
+    @contextmanager
+    def where(self, *conditions: Predicate) -> Iterator[None]:
+        """While such conditions hold of the rows that are spoken of."""
+        before, others = self.facts, self.not_zero
+        self.not_zero |= _all_not_zero(conditions)
+        try:
+            told = RowFacts(StepsLeft(_STEPS)) if before is None else replace(before, steps=StepsLeft(_STEPS))
+            self.facts = told.passing_all(conditions) or before
+        except TooLongError:
+            self.facts = before
+        try:
+            yield
+        finally:
+            self.facts, self.not_zero = before, others
 
     def add_link(self, table: str) -> Source:
         """A table on the way to the unit that the query does not name."""
@@ -204,6 +245,20 @@ class Scope:
             return source.field(unit.column)
         path = self.policy.unit_path(source.table.name)
         return source.field(path[0].column) if len(path) == 1 else None
+
+
+def not_zero(condition: Predicate) -> Number | None:
+    """The number that a condition says is not 0."""
+    match condition:
+        case Compare("<>", own, Constant(0)):
+            return own
+        case _:
+            return None
+
+
+def _all_not_zero(conditions: Iterable[Predicate]) -> frozenset[Number]:
+    parts = [part for own in conditions for part in (own.parts if isinstance(own, Both) else (own,))]
+    return frozenset(found for part in parts if (found := not_zero(part)) is not None)
 
 
 def reading(field: Field) -> Field | Reading:

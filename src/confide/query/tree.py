@@ -134,6 +134,30 @@ class Floored:
 
 
 @dataclass(frozen=True, slots=True)
+class Divided:
+    """⌊left / right⌋ of two indices; the right one is above 0 where it is not NULL."""
+
+    left: "Number"
+    right: "Number"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CurveValue:
+    """⌊f(x) / grain + ½⌋ of x = index × the grain of `inner`. `written` are indices whose value is written out, since
+    engines may not agree on it (`query/curve.py` says why they do on all others).
+
+    `parameter` is the exponent of a power, or the base of a logarithm, 0 for the natural one.
+    """
+
+    kind: Literal["sqrt", "ln", "exp", "power"]
+    parameter: Fraction
+    inner: "Number"
+    written: tuple[tuple[int, int], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TextLength:
     """How many letters a text of undeclared domain has, the highest of the span if it has more."""
 
@@ -158,7 +182,20 @@ class FirstKnown:
     span: Span
 
 
-Number = Reading | Derived | Constant | Scaled | Combined | Absolute | Floored | TextLength | Choice | FirstKnown
+Number = (
+    Reading
+    | Derived
+    | Constant
+    | Scaled
+    | Combined
+    | Absolute
+    | Floored
+    | Divided
+    | CurveValue
+    | TextLength
+    | Choice
+    | FirstKnown
+)
 
 
 def fields_of(node: object) -> Iterator[Field | Derived]:

@@ -5,12 +5,15 @@ from typing import Literal, assert_never
 
 from confide.policy import Number as NumberColumn
 from confide.policy import Unbounded
+from confide.query.curve import exact_value
 from confide.query.tree import (
     Absolute,
     Choice,
     Combined,
     Constant,
+    CurveValue,
     Derived,
+    Divided,
     FirstKnown,
     Floored,
     Number,
@@ -31,9 +34,9 @@ def _is_said(number: Number) -> bool:
     match number:
         case Reading(field):
             return isinstance(field.column, NumberColumn | Unbounded) and field.column.typical is not None
-        case Scaled(inner) | Absolute(inner) | Floored(inner):
+        case Scaled(inner) | Absolute(inner) | Floored(inner) | CurveValue(inner=inner):
             return _is_said(inner)
-        case Combined(_, left, right):
+        case Divided(left, right) | Combined(_, left, right):
             return _is_said(left) or _is_said(right)
         case Choice(branches, otherwise):
             return any(_is_said(value) for _, value in branches) or (otherwise is not None and _is_said(otherwise))
@@ -68,6 +71,11 @@ def _unclamped(number: Number) -> Ends:
         case Floored(inner, divisor):
             low, high = _ends(inner)
             return low / divisor, high / divisor
+        case Divided(left, right):
+            below = [max(end, Fraction(1)) for end in _ends(right)]
+            return _sorted(*(one / other for one in _ends(left) for other in below))
+        case CurveValue():
+            return _curved(number)
         case Absolute(inner):
             low, high = _ends(inner)
             return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
@@ -78,6 +86,12 @@ def _unclamped(number: Number) -> Ends:
             return _ends(options[0])
         case _:
             assert_never(number)
+
+
+def _curved(number: CurveValue) -> Ends:
+    inner, grain = number.inner.span, number.span.grain
+    ends = (min(max(end, Fraction(inner.low)), Fraction(inner.high)) for end in _ends(number.inner))
+    return _sorted(*(Fraction(exact_value(number.kind, number.parameter, end * inner.grain)) / grain for end in ends))
 
 
 def _combined(operation: Literal["add", "multiply", "least", "greatest"], left: Ends, right: Ends, same: bool) -> Ends:

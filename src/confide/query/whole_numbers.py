@@ -11,6 +11,7 @@ from confide.errors import QueryError
 from confide.query import number as arithmetic
 from confide.query.literal import literal_number
 from confide.query.parse import shown
+from confide.query.quotient import quotient
 from confide.query.scope import Scope
 from confide.query.tree import Constant, Number, Predicate
 
@@ -70,6 +71,8 @@ def sign_of(inner: Number, scope: Scope) -> Number:
 
 def divided(node: exp.IntDiv | exp.Mod, dividend: Number, divisor: Number, scope: Scope) -> Number:
     """How often a constant goes into a number, or what is left. Dialects differ below zero, so nothing is below it."""
+    if isinstance(node, exp.IntDiv) and not isinstance(divisor, Constant) and dividend.span.low >= 0:
+        return quotient(node, dividend, divisor, scope, cut=True)
     if not isinstance(divisor, Constant) or divisor.index <= 0:
         raise QueryError(f"{shown(node)}: divide by a constant above 0; a column may hold zero")
     if dividend.span.low < 0:

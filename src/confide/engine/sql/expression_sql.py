@@ -10,11 +10,12 @@ from typing import assert_never
 from confide.engine.sql.agreement import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
 from confide.engine.sql.canonical_text import text_of
 from confide.engine.sql.index_sql import date_index, number_index
-from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, integer, name, text
+from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, double, integer, name, text
 from confide.engine.storage import Storage, Storages
 from confide.policy import Category, Date, Identifier, Text, Unbounded
 from confide.policy import Number as NumberColumn
 from confide.policy.column import INDEX_LIMIT
+from confide.query.curve import scale_of
 from confide.query.tree import (
     Absolute,
     Always,
@@ -24,7 +25,9 @@ from confide.query.tree import (
     Combined,
     Compare,
     Constant,
+    CurveValue,
     Derived,
+    Divided,
     Either,
     Field,
     FirstKnown,
@@ -188,6 +191,15 @@ class RowWriter:
                     return f"({cast(value, 'BIGINT') if narrow else value} // {integer(divisor)})"
                 shifted = f"({value} - {integer(span.low * divisor)})"
                 return f"({cast(shifted, 'BIGINT') if narrow else shifted} // {integer(divisor)} + {integer(span.low)})"
+            case Divided(left, right, span):
+                below = cast(self.number(right), "BIGINT")
+                if left.span.low >= 0:
+                    return f"({cast(self.number(left), 'BIGINT')} // {below})"
+                # Shifted so that nothing is negative: truncating division is flooring on every engine then.
+                shifted = f"({self.number(left)} + {integer(-span.low)} * {self.number(right)})"
+                return f"({cast(shifted, 'BIGINT')} // {below} + {integer(span.low)})"
+            case CurveValue():
+                return self._curved(node)
             case TextLength(subject, span):
                 return clamped(cast(f"LENGTH({self.text(subject)})", "BIGINT"), span.low, span.high)
             case Choice(branches, otherwise):
@@ -197,6 +209,25 @@ class RowWriter:
                 return f"COALESCE({', '.join(self.number(option) for option in options)})"
             case _:
                 assert_never(node)
+
+    def _curved(self, node: CurveValue) -> str:
+        """In double precision, clamped to its span. Engines agree on the integer: `query/curve.py` says why."""
+        inner, span = self.number(node.inner), node.span
+        x = cast(inner, "DOUBLE")
+        if node.inner.span.grain != 1:
+            x = f"({x} * {double(float(node.inner.span.grain))})"
+        match node.kind:
+            case "sqrt" | "ln" | "exp":
+                value = f"{node.kind.upper()}({x})"
+            case "power":
+                value = f"POWER({x}, {double(float(node.parameter))})"
+            case _:
+                assert_never(node.kind)
+        scaled = f"{value} * {double(scale_of(node.kind, node.parameter, span.grain))}"
+        index = f"TRY_CAST(FLOOR({scaled} + {double(0.5)}) AS BIGINT)"
+        within = f"LEAST(GREATEST({index}, {integer(span.low)}), {integer(span.high)})"
+        written = [(f"{inner} = {place}", integer(told)) for place, told in node.written]
+        return case([*written, (f"{inner} IS NOT NULL", within)])
 
     def _wide(self, node: Number, span: Span) -> str:
         """The operand in a type that holds the result."""

@@ -26,7 +26,7 @@ _SAME: Final = (
     exp.Null, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Replace, exp.RowNumber, exp.DenseRank, exp.Select,
     exp.Star, exp.Sub, exp.Subquery, exp.Sum, exp.TableAlias, exp.Tuple, exp.Union, exp.Where, exp.Window, exp.With,
     exp.GroupingSets, exp.Grouping, exp.Limit, exp.BitwiseAnd, exp.Length, exp.Substring, exp.Trim, exp.Values,
-    exp.StrPosition,
+    exp.StrPosition, exp.Sqrt, exp.Ln, exp.Exp, exp.Pow,
 )  # fmt: skip
 _TYPES: Final = {
     exp.DType.BIGINT, exp.DType.INT128, exp.DType.DOUBLE, exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE,
@@ -164,6 +164,8 @@ def _limited_floor(node: exp.Expr) -> exp.Expr:
 
 def _limited_division(node: exp.Expr) -> exp.Expr:
     """A whole quotient has 64 bits, and wraps around beyond them: it is cut where no index reaches."""
+    if _in_64_bits(node.this.unnest()) and _in_64_bits(node.expression.unnest()):
+        return node
     divisor = next(iter(node.expression.find_all(exp.Literal)), None)
     if divisor is None or divisor.is_string:
         raise UnknownNodeError("a division by what is not written")
@@ -299,11 +301,14 @@ def _absent(node: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Exists(this=query.where(exp.EQ(this=own, expression=inside.this.copy()))))
 
 
+def _in_64_bits(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and bool(node.to.this == exp.DType.BIGINT)
+
+
 def _whole_division(node: exp.Expr) -> exp.Expr:
     """DIV is of NUMERIC, and slow; what says that it has 64 bits is divided in them, which truncates as well."""
     left, right = node.this.unnest(), node.expression.unnest()
-    narrow = isinstance(left, exp.Cast) and left.to.this == exp.DType.BIGINT
-    if not narrow or not isinstance(right, exp.Literal):
+    if not _in_64_bits(left) or not (isinstance(right, exp.Literal) or _in_64_bits(right)):
         return node
     return exp.Div(this=node.this.copy(), expression=node.expression.copy(), typed=True, safe=False)
 

@@ -31,6 +31,7 @@ _ROW_FUNCTIONS = (
     exp.Cast, exp.TryCast, exp.DayOfMonth, exp.Week, exp.WeekOfYear, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
     exp.LastDay, exp.DateDiff, exp.DateAdd, exp.DateSub, exp.Length, exp.StrPosition, exp.StartsWith, exp.EndsWith,
     exp.Contains, exp.Replace, exp.Concat, exp.TimeToStr, exp.Dayname, exp.Monthname,
+    exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow,
 )  # fmt: skip
 
 
