@@ -33,6 +33,7 @@ POLICY = load(
                     "d": {"range": ["1996-12-20", "2004-03-05"]},
                     "e": {"range": ["1996-12-20", "2004-03-05"]},
                     "old": {"range": ["0001-01-01", "9999-12-31"]},
+                    "long": {"range": ["1890-05-17", "2105-08-02"]},
                     "city": {"values": CITIES},
                     "digits": {"values": ["1", "20", "007"]},
                     "word": {"type": "text"},
@@ -63,6 +64,7 @@ def rows() -> list[dict[str, Any]]:
             "digits": rng.choice(["1", "20", "007"]), "word": rng.choice(WORDS), "x": rng.randint(-80, 180) / 2,
             "flag": rng.choice([True, False, None]), "n": rng.choice([rng.randint(-40, 90), None]),
             "hours": rng.randint(1, 80), "pay": rng.randint(0, 500_000) / 100,
+            "long": day(date(1890, 5, 17), date(2105, 8, 2)),
         }
         for place in range(ROWS)
     ]  # fmt: skip
@@ -70,7 +72,14 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    kinds = {"d": pa.date32(), "e": pa.date32(), "old": pa.date32(), "word": pa.string(), "n": pa.int64()}
+    kinds = {
+        "d": pa.date32(),
+        "e": pa.date32(),
+        "old": pa.date32(),
+        "long": pa.date32(),
+        "word": pa.string(),
+        "n": pa.int64(),
+    }
     found = rows()
     return pa.table({c: pa.array([row[c] for row in found], type=kinds.get(c)) for c in found[0]})
 
@@ -102,7 +111,8 @@ def theirs(table: pa.Table, expression: str) -> list[Any]:
 
 NUMBERS = [
     *(f"{part}(d)" for part in ("YEAR", "QUARTER", "MONTH", "DAY", "WEEK", "DAYOFWEEK", "ISODOW", "DAYOFYEAR")),
-    *(f"{part}(old)" for part in ("DAYOFWEEK", "ISODOW")), "ISOYEAR(d)", "WEEKOFYEAR(d)", "WEEKDAY(d)",
+    *(f"{part}(old)" for part in ("DAYOFWEEK", "ISODOW", "MONTH", "QUARTER", "DAY")), "ISOYEAR(d)",
+    "WEEKOFYEAR(d)", "WEEKDAY(d)",
     "EXTRACT(week FROM d)", "EXTRACT(doy FROM d)", "DATE_PART('dow', d)", "DATE_PART('isodow', d)",
     *(f"DATE_DIFF('{unit}', d, e)" for unit in ("day", "week", "month", "quarter", "year", "decade", "century")),
     *(f"DATE_DIFF('{unit}', old, d)" for unit in ("week", "month", "year")), "d - e", "DATE '2001-03-01' - d",
@@ -130,7 +140,8 @@ CONDITIONS = [
 KEYS = [
     "STRFTIME(d, '%Y-%m')", "STRFTIME(d, '%b %y')", "DAYNAME(d)", "MONTHNAME(d)", "city || '-' || digits",
     "CONCAT(city, '/', digits)", "UPPER(LEFT(city, 2))", "REPLACE(city, 'o', '*')",
-    "CAST(DATE_TRUNC('quarter', d) AS DATE)",
+    "CAST(DATE_TRUNC('quarter', d) AS DATE)", "CAST(DATE_TRUNC('quarter', long) AS DATE)",
+    "CAST(DATE_TRUNC('month', long) AS DATE)", "MONTH(long)", "QUARTER(long)", "DAY(long)",
     "STRFTIME(d, '%A')", "EXTRACT(week FROM d)", "LENGTH(city)", "CAST(digits AS INT)", "NULLIF(n, 4)",
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query import number as arithmetic
+from confide.query.month import has_many_months, month_part
 from confide.query.parse import shown
 from confide.query.scope import Scope
 from confide.query.tree import Constant, Number, Span
@@ -92,6 +93,8 @@ def part_of(asked: PartAsked, day: Number, scope: Scope) -> Number:
             day, [(first, last, date_constant(first)) for first, last in stretches(asked.unit, day)], scope
         )
     match asked.unit:
+        case "MONTH" | "QUARTER" | "DAY" if has_many_months(day):
+            return month_part(asked.unit, day, scope)
         case "DAY":
             return _nth_day("MONTH", day, 31, scope)
         case "DOY":

@@ -13,9 +13,11 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Category
 from confide.query import number as arithmetic
+from confide.query.calendar import part_asked_for, require_date
 from confide.query.expression import COMPARISONS, choices, number, predicate
 from confide.query.label import labels_of
 from confide.query.literal import bare, is_text, text
+from confide.query.month import has_many_months, month_key
 from confide.query.parse import shown
 from confide.query.scope import Scope
 from confide.query.text_change import change_of, written
@@ -48,6 +50,9 @@ def computed_key(node: exp.Expr, scope: Scope) -> BinnedKey:
     found = _texts(node, scope)
     if found is not None:
         return found
+    found = _months(node, scope)
+    if found is not None:
+        return found
     subject = number(node, scope)
     if isinstance(subject, Choice) and all(isinstance(value, Constant) for value in _values(subject)):
         return _of_constants(subject)
@@ -56,6 +61,19 @@ def computed_key(node: exp.Expr, scope: Scope) -> BinnedKey:
     if steps > MOST_PLAIN:
         raise QueryError(f"{shown(node)} has {steps:,} possible values; group by BIN({shown(node)}, width)")
     return BinnedKey("", subject, span.low, 1, steps, "date" if span.date else "number")
+
+
+def _months(node: exp.Expr, scope: Scope) -> BinnedKey | None:
+    """The months or quarters of a date that has too many of them to list."""
+    inner = bare(node)
+    while isinstance(inner, exp.Cast) and inner.to.is_type(exp.DataType.Type.DATE):
+        inner = bare(inner.this)
+    asked = part_asked_for(inner)
+    if asked is None or not asked.begins or asked.unit not in ("MONTH", "QUARTER"):
+        return None
+    day = number(asked.day, scope)
+    require_date(asked.day, day, asked.unit)
+    return month_key(asked.unit, day, scope) if has_many_months(day) else None
 
 
 def _texts(node: exp.Expr, scope: Scope) -> BinnedKey | None:

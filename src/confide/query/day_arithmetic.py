@@ -16,15 +16,13 @@ from confide.errors import QueryError
 from confide.query import number as arithmetic
 from confide.query.calendar import date_constant, require_date, stretches
 from confide.query.literal import bare
+from confide.query.month import month_number
 from confide.query.parse import shown
 from confide.query.rewrite.constants import interval_of, months_later
 from confide.query.scope import Scope
 from confide.query.tree import Number
 from confide.query.whole_numbers import truncated
 
-_MARCH_OF_YEAR_0: Final = 719_468
-"""Days from 0000-03-01 to 1970-01-01: a year that begins in March has its leap day at its end."""
-_DAYS_OF_400_YEARS: Final = 146_097
 _MOST_MONTHS: Final = 400
 _PER_MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12, "DECADE": 120, "CENTURY": 1200}
 
@@ -96,40 +94,6 @@ def between(node: exp.DateDiff, first: Number, last: Number, scope: Scope) -> Nu
         return truncated(arithmetic.times(days, Fraction(1, 7)), scope)
     if name not in _PER_MONTHS:
         raise QueryError(f"{shown(node)}: days, weeks, months, quarters and years between two dates are answered")
-    numbers = [_month_number(day, scope) for day in (last, first)]
+    numbers = [month_number(day, scope) for day in (last, first)]
     per = Fraction(_PER_MONTHS[name])
     return arithmetic.subtract(*(arithmetic.floored(own, per) if per > 1 else own for own in numbers))
-
-
-def _month_number(day: Number, scope: Scope) -> Number:
-    """12 × year + month − 1, by floors alone.
-
-    `z` counts days from 0000-03-01 on, when a leap day is the last of its year. With the days put back that three of
-    four centuries lack, four years have 1461 days; and five months of a year from March on have 153.
-    """
-    scope.room.repeat(day, 11)
-    scope.room.take(60)
-    z = _plus(arithmetic.as_days(day), _MARCH_OF_YEAR_0)
-    century = _floor(_plus(_times(z, 4), 3), _DAYS_OF_400_YEARS)
-    julian = arithmetic.subtract(arithmetic.add(z, century), _floor(century, 4))
-    quarters = _plus(_times(julian, 4), 3)
-    year = _floor(quarters, 1461)
-    of_year = _within(_floor(_within(arithmetic.subtract(quarters, _times(year, 1461)), 0, 1460), 4), 0, 365)
-    month = _within(_floor(_plus(_times(of_year, 5), 2), 153), 0, 11)
-    return _plus(arithmetic.add(_times(year, 12), month), 2)
-
-
-def _plus(inner: Number, amount: int) -> Number:
-    return arithmetic.add(inner, arithmetic.constant(Fraction(amount)))
-
-
-def _times(inner: Number, factor: int) -> Number:
-    return arithmetic.times(inner, Fraction(factor))
-
-
-def _floor(inner: Number, divisor: int) -> Number:
-    return arithmetic.floored(inner, Fraction(divisor))
-
-
-def _within(inner: Number, low: int, high: int) -> Number:
-    return arithmetic.narrowed(inner, Fraction(low), Fraction(high))
