@@ -20,6 +20,10 @@ MOST_KEYS: Final = 32
 MOST_GROUPS: Final = 1_000_000
 MOST_DERIVED_ROWS: Final = 20_000
 """Of a released table of which more is computed: outer queries, windows, functions."""
+MOST_STATEMENTS: Final = 200
+"""Of one text that holds several."""
+MOST_INNER_NUMBERS: Final = 4
+"""Of sub-queries in WHERE, which are released before the question that they stand in."""
 MOST_JOINED_GROUPS: Final = 1_000
 """Where one unit may change any number of joined rows."""
 MOST_NUMBERS: Final = 10_000_000

@@ -21,6 +21,8 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 DIALECT: Final = "duckdb"
 """In which questions are written unless another is named."""
 Select = exp.Select
+Subquery = exp.Subquery
+Parsed = exp.Select | exp.SetOperation
 
 _LACKING: Final = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
 _TOKEN: Final = re.compile(r"<Token token_type: [^,]*, text: ([^,]*),[^>]*>")
@@ -111,14 +113,23 @@ def _checked(text: str) -> str:
     return text
 
 
-def _tokens(text: str, language: Dialect) -> list[Token]:
-    """The words of one statement, without the semicolon after it."""
+def words_of(text: str, dialect: str = DIALECT) -> list[Token]:
+    """The words of a text, whatever statements it holds."""
+    return _words(text, _dialect(dialect))
+
+
+def _words(text: str, language: Dialect) -> list[Token]:
     try:
-        tokens = list(language.tokenize(text))
+        return list(language.tokenize(text))
     except SqlglotError as error:
         raise QueryError(f"the SQL does not parse: {_first_line(error)}") from None
     except Exception:
         raise QueryError("the SQL does not parse") from None
+
+
+def _tokens(text: str, language: Dialect) -> list[Token]:
+    """The words of one statement, without the semicolon after it."""
+    tokens = _words(text, language)
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     check_words(tokens)

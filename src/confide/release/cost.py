@@ -1,6 +1,6 @@
 """What a call costs, in the words of the budget."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -42,6 +42,17 @@ class Cost:
         if self.rho is not None:
             text += f" (ρ = {float(self.rho):.3g}" + (f", δ = {float(self.delta):.1g})" if self.delta else ")")
         return text
+
+
+def added_costs(costs: Sequence[Cost]) -> Cost:
+    """What several calls cost together, as ε that was asked for and as what the ledger adds up."""
+    parts = {
+        name: None
+        if any(getattr(cost, name) is None for cost in costs)
+        else sum((getattr(cost, name) for cost in costs), Fraction(0))
+        for name in ("rho", "delta")
+    }
+    return Cost(sum((cost.epsilon for cost in costs), Fraction(0)), **parts)
 
 
 @dataclass(frozen=True, slots=True)

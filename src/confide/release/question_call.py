@@ -3,14 +3,20 @@
 What is charged and what is measured come of the same numbers, whatever the caller's objects say when asked again.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from confide.errors import BudgetError, ParameterError, QueryError
 from confide.host.progress import Tell
+from confide.policy import Policy
+from confide.privacy.amount import show
 from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.query.derivation.derivation import Derivation
+from confide.query.derivation.inner_number import inner_numbers, with_numbers
+from confide.query.derivation.shape import inner_query
+from confide.query.parse import DIALECT, Parsed, Select, Subquery, parse_query
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.wanted import plain_within, wider_than_wanted
@@ -23,6 +29,7 @@ from confide.release.arguments import (
     mechanism_names,
     plain_text,
 )
+from confide.release.cost import added_costs
 from confide.release.guard import listening
 from confide.release.holdings import Holdings
 from confide.release.join.request import JoinRequest, join_request
@@ -69,6 +76,12 @@ class SqlCall:
         wider = () if within is None else wider_than_wanted(answer, within)
         return answer.marked(asked.stored, wider)
 
+    def kept(self, epsilon: object) -> bool:
+        """Whether the answer at ε is kept already."""
+        holdings, request = self.holdings, self._request(epsilon)
+        identities = [holdings.identified(request.identity(), own) for own in holdings.accounts(self.account)]
+        return any(holdings.known(own, request.decode) is not None for own in identities)
+
     def _request(self, epsilon: object) -> SqlRequest | JoinRequest | DerivedRequest:
         policy, text = self.holdings.policy, (self.sql, self.dialect)
         if isinstance(self.question, Derivation):
@@ -84,6 +97,62 @@ class SqlCall:
         return sql_request(policy, self.question, *text, exact_epsilon(epsilon), level, self.shares)
 
 
+@dataclass(frozen=True, slots=True)
+class StepwiseCall:
+    """A text with sub-queries among its rows. Each of them is asked first, like any question, and kept; then the number
+    that came out is a constant of the text. All have equal parts of ε, and all of it adds up: which question comes last
+    may depend on what was released before (adaptive composition, [Whitehouse2023]).
+    """
+
+    text: Parsed
+    inner: tuple[SqlCall, ...]
+    outer: Callable[[Parsed], SqlCall]
+    policy: Policy
+
+    def plan(self, epsilon: object, within: Within | None) -> Plan:
+        """As if what is released first were what is expected of it."""
+        if within is not None:
+            raise ParameterError("within= is for one question; a sub-query in WHERE is one by itself: give epsilon=")
+        whole = self.policy.budget.epsilon / 10 if epsilon is None else exact_epsilon(epsilon)
+        part = whole / (len(self.inner) + 1)
+        first = [call.plan(part, None) for call in self.inner]
+        numbers = [Fraction(plan.columns[0].estimate) for plan in first]
+        last = self.outer(with_numbers(self.text, self.policy, numbers)).plan(part, None)
+        notes = [
+            f"a sub-query is released first, at ε = {show(part)}: {plan.columns[0].name}, expected ±"
+            f"{plan.columns[0].half_width:.4g}; the plan takes it to be {plan.columns[0].estimate:.6g}"
+            for plan in first
+        ]
+        every = [*first, last]
+        return replace(
+            last,
+            epsilon=float(whole),
+            cost=added_costs([plan.cost for plan in every]),
+            affordable=all(plan.affordable for plan in every) and last.fitting > len(first),
+            fitting=last.fitting // len(every),
+            notes=(*notes, *last.notes),
+        )
+
+    def answer(self, epsilon: object, within: Within | None, progress: Tell | None) -> Answer:
+        if within is not None:
+            raise ParameterError("within= is for one question; a sub-query in WHERE is one by itself: give epsilon=")
+        part = exact_epsilon(epsilon) / (len(self.inner) + 1)
+        plan = self.plan(epsilon, None)  # what would be refused later is refused before anything is charged
+        if not plan.affordable and not all(call.kept(part) for call in self.inner):
+            raise BudgetError(f"the budget does not hold all steps of this call: {plan.budget}")
+        first = [call.answer(part, None, progress) for call in self.inner]
+        numbers = [Fraction(answer.values[0].values[0]) for answer in first]
+        last = self.outer(with_numbers(self.text, self.policy, numbers)).answer(part, None, progress)
+        notes = [
+            f"a sub-query was released first: {column.name} = {column.values[0]:.12g}, from {column.low[0]:.6g} to "
+            f"{column.high[0]:.6g}; the answer is for this constant"
+            for column in (answer.values[0] for answer in first)
+        ]
+        stored = last.stored and all(answer.stored for answer in first)
+        cost = added_costs([answer.cost for answer in (*first, last)])
+        return replace(last, notes=(*notes, *last.notes), cost=cost, stored=stored)
+
+
 def sql_call(
     holdings: Holdings,
     questions: Questions,
@@ -96,10 +165,39 @@ def sql_call(
     mechanism: Mapping[str, str] | str,
     account: str,
     population: bool,
-) -> SqlCall:
+) -> SqlCall | StepwiseCall:
     """Read a text and its options, or refuse them. Nothing is charged."""
     limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
     sql, dialect = plain_text(sql), plain_text(dialect)
+
+    def call(query: Parsed, own: bool = True) -> SqlCall:
+        question = questions.bound(
+            holdings, query, len(sql), limits if own else {}, dialect, options if own else "auto"
+        )
+        about_population(question, own and population)
+        return SqlCall(
+            holdings, question, sql if own else query.sql(DIALECT), dialect if own else DIALECT, confidence, rows,
+            shares if own else {}, limits if own else {}, options if own else "auto", account, own and population,
+        )  # fmt: skip
+
+    if sql.upper().count("SELECT") > 1:
+        query = parse_query(sql, dialect)
+        numbers = inner_numbers(query, holdings.policy)
+        if numbers:
+            first = tuple(call(_alone(node), own=False) for node in numbers)
+            if not all(isinstance(own.question, Question) for own in first):
+                raise QueryError(
+                    "a sub-query in WHERE is one aggregate over rows of the data; ask it first, and write the number "
+                    "that comes out"
+                )
+            return StepwiseCall(query, first, call, holdings.policy)
     question = questions.read(holdings, sql, limits, dialect, options)
     about_population(question, population)
     return SqlCall(holdings, question, sql, dialect, confidence, rows, shares, limits, options, account, population)
+
+
+def _alone(node: Subquery) -> Parsed:
+    """A sub-query as a text of its own: it may name nothing of the text around it."""
+    select = inner_query(node).copy()
+    assert isinstance(select, Select)
+    return select

@@ -12,7 +12,7 @@ from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_
 from confide.query.derivation.derivation import Derivation
 from confide.query.derivation.released_table import bind_derivation
 from confide.query.derivation.shape import Shapes
-from confide.query.parse import Select, parse, parse_query
+from confide.query.parse import Parsed, Select, parse, parse_query
 from confide.query.rewrite import plain_form
 from confide.query.rewrite.aggregate_names import named_aggregates
 from confide.query.sample_means import population_refusal
@@ -51,23 +51,28 @@ class Questions:
         remembered = self._remembered.get(key)
         if remembered is not None and not self.views:
             return remembered
-        query = named_aggregates(parse_query(sql, dialect))
+        found = self.bound(holdings, parse_query(sql, dialect), len(sql), limits, dialect, options)
+        if self.views or isinstance(found, Conjunction):
+            return found
+        return self.keep(key, found)
+
+    def bound(
+        self, holdings: Holdings, query: Parsed, length: int, limits: Limits, dialect: str, options: Mechanism
+    ) -> Question | Conjunction | Derivation:
+        """A parsed text of some length."""
+        query = named_aggregates(query)
         if options == "sample":
             options = sampled(holdings.policy)
 
         def ask(select: Select) -> Question | Conjunction:
-            return self._asked(holdings, select, len(sql), limits, dialect, options)
+            return self._asked(holdings, select, length, limits, dialect, options)
 
         try:
             if not isinstance(query, Select) or Shapes(holdings.policy).derived(query):
-                found: Question | Conjunction | Derivation = bind_derivation(query, holdings.policy, ask)
-            else:
-                found = ask(query)
+                return bind_derivation(query, holdings.policy, ask)
+            return ask(query)
         except RecursionError:
             raise QueryError("the query is nested too deep; write it flatter") from None
-        if self.views or isinstance(found, Conjunction):
-            return found
-        return self.keep(key, found)
 
     def _asked(
         self, holdings: Holdings, select: Select, length: int, limits: Limits, dialect: str, options: Mechanism

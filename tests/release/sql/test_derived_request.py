@@ -8,8 +8,9 @@ import duckdb
 import pytest
 
 import confide.testing
+from confide.errors import BudgetError, QueryError
 from confide.release.session import Session
-from tests.release.sql.derived_questions import EVERY, POLICY, world
+from tests.release.sql.derived_questions import BOTH, EVERY, GROUPS, POLICY, world
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +63,84 @@ def test_without_noise_it_is_what_a_database_says(sql: str, session: Session, da
     for column in answer.values:
         for value, low, high in zip(column.values, column.low, column.high, strict=True):
             assert value is None or isinstance(value, str) or low <= value <= high
+
+
+def test_one_charge_is_shared_by_all_questions(session: Session) -> None:
+    sql = "SELECT COUNT(*) AS n FROM person UNION ALL SELECT COUNT(*) FROM visit"
+    answer = session.sql(sql, epsilon=3)
+    assert float(answer.cost.epsilon) == 3
+    assert session.budget.spent == 3
+    assert session.sql(sql, epsilon=3).stored
+    assert session.budget.spent == 3
+
+
+def test_a_plan_forecasts_what_an_answer_shows(session: Session) -> None:
+    sql = (
+        f"SELECT region, n / SUM(n) OVER () AS share, SUM(n) OVER (ORDER BY region) AS run, n > 9 AS big FROM {GROUPS}"
+    )
+    plan, answer = session.plan(sql, epsilon=1), session.sql(sql, epsilon=1)
+    assert list(plan.half_width) == [column.name for column in answer.values]
+    widths = [(high - low) / 2 for low, high in zip(answer["run"].low, answer["run"].high, strict=True)]
+    assert plan.half_width["run"] == pytest.approx(max(widths), rel=0.01)
+    found = session.plan(f"SELECT AVG(n) AS m FROM {GROUPS}", within=2)
+    assert found.half_width["m"] <= 2
+
+
+def test_rows_chosen_by_value_say_so(session: Session) -> None:
+    apart = session.sql(f"SELECT region, n FROM {GROUPS} WHERE n > 200", epsilon=1)
+    together = session.sql(f"SELECT region, n / SUM(n) OVER () AS s FROM {GROUPS} WHERE n > 200", epsilon=1)
+    assert apart.chosen == (2, 4)
+    assert not apart.jointly
+    assert together.jointly
+    assert together.each_confidence == pytest.approx(1 - 0.05 / 4)
+    assert "hold together" in str(together)
+
+
+def test_a_number_in_where_is_released_first_and_then_a_constant(session: Session) -> None:
+    sql = "SELECT region, COUNT(*) AS n FROM person WHERE income > (SELECT AVG(income) FROM person) GROUP BY region"
+    plan = session.plan(sql, epsilon=2)
+    answer = session.sql(sql, epsilon=2)
+    assert float(answer.cost.epsilon) == float(plan.cost.epsilon) == 2
+    assert session.budget.spent == 2
+    assert "released first" in answer.notes[0]
+    assert "the answer is for this constant" in answer.notes[0]
+    again = session.sql(sql, epsilon=2)
+    assert again.stored
+    assert again == answer
+    alone = session.sql("SELECT AVG(income) FROM person", epsilon=1)
+    assert alone.stored
+    with pytest.raises(BudgetError, match="all steps"):
+        session.sql(sql, epsilon=10**6)
+
+
+NOT_ANSWERED = [
+    ("SELECT SUM(age) OVER () AS s FROM person", "over rows of the data"),
+    (f"SELECT region, n FROM {GROUPS} JOIN person USING (region)", "holds rows"),
+    (f"SELECT a.n FROM {GROUPS} a JOIN {GROUPS} b ON a.n = b.n", "differ by their noise; join on keys"),
+    (f"SELECT RANK() OVER (PARTITION BY n ORDER BY region) AS r FROM {GROUPS}", "PARTITION BY takes keys"),
+    (f"SELECT COUNT(DISTINCT n) AS k FROM {GROUPS}", "count distinct keys"),
+    (f"SELECT region, LAG(n) OVER (ORDER BY n) AS p FROM {GROUPS}", "order by keys"),
+    (f"SELECT region, STRING_AGG(sex) AS s FROM {BOTH} GROUP BY region", "not answered over released rows"),
+    (f"SELECT region FROM {GROUPS}", "nothing that is released"),
+    (f"SELECT region + 1 AS r, n FROM {GROUPS}", "a number is needed"),
+    (f"SELECT n FROM {GROUPS} WHERE region = 3", "compares a text with a"),
+    (f"SELECT n FROM {GROUPS} WHERE m > 3", "there is no column m"),
+    (f"SELECT n / 0 AS q FROM {GROUPS}", "divides by zero"),
+    (f"SELECT REGEXP_REPLACE(region, 'N', 'M') AS r, n FROM {GROUPS}", "is not computed of released numbers"),
+    ("SELECT COUNT(*) AS n FROM person INTERSECT SELECT COUNT(*) FROM visit", "INTERSECT and EXCEPT"),
+    (
+        "SELECT region, COUNT(*) AS n FROM person GROUP BY region UNION ALL SELECT COUNT(*) FROM visit",
+        "numbers of columns",
+    ),
+    (f"SELECT (SELECT n FROM {GROUPS}) AS a, COUNT(*) AS n FROM person", "one column and no GROUP BY"),
+    ("WITH RECURSIVE a AS (SELECT COUNT(*) AS n FROM person) SELECT n + 1 AS m FROM a", "recursive"),
+    (f"SELECT region, n FROM {GROUPS} t, {GROUPS} t", "two tables are called t"),
+    ("SELECT COUNT(*) FROM person WHERE income > (SELECT income FROM person)", "rows"),
+]
+
+
+@pytest.mark.parametrize(("sql", "words"), NOT_ANSWERED)
+def test_what_is_refused_says_what_to_write(sql: str, words: str, session: Session) -> None:
+    with pytest.raises(QueryError, match=words):
+        session.sql(sql, epsilon=1)
+    assert session.budget.spent == 0

@@ -160,6 +160,8 @@ class ReleasedExpressions:
             if where is not None:
                 meant = called("and", [where, meant], "boolean")
             function, where, meant = "count", meant, None
+        if function in ("any", "all"):
+            return self._ever(function, meant, where, node)
         ordered = function in ("min", "max") and meant is not None and meant.public
         if meant is not None and function not in ("count", "distinct") and not ordered and meant.kind not in NUMERIC:
             raise QueryError(f"{shown(node)}: {meant.kind} is nothing to add up; count it, or GROUP BY it")
@@ -173,6 +175,16 @@ class ReleasedExpressions:
         subject_read, where_read = (None if part is None else part.expression for part in (meant, where))
         return Gathered(function, subject_read, where_read, share), DerivedColumn(node.key, kind, public, depth)
 
+    def _ever(
+        self, function: str, meant: Meant | None, where: Meant | None, node: exp.Expr
+    ) -> tuple[Gathered, DerivedColumn]:
+        """BOOL_OR and BOOL_AND."""
+        if meant is None or meant.kind not in ("boolean", None):
+            raise QueryError(f"{shown(node)} takes a condition")
+        condition = None if where is None else where.expression
+        column = DerivedColumn(node.key, "boolean", public=False, depth=1 + meant.depth)
+        return Gathered(function, meant.expression, condition), column
+
     def _aggregate(self, node: exp.Expr) -> tuple[str, exp.Expr | None, Fraction | None]:
         """The function, what it is of, and the share of a quantile."""
         match node:
@@ -184,6 +196,8 @@ class ReleasedExpressions:
                 return "count", node.this, None
             case exp.CountIf():
                 return "count if", node.this, None
+            case exp.LogicalOr() | exp.LogicalAnd():
+                return "any" if isinstance(node, exp.LogicalOr) else "all", node.this, None
             case exp.Min() | exp.Max() if node.this is not None and not node.expressions:
                 return node.key, node.this, None
         quantile = quantile_call(node)
@@ -272,7 +286,7 @@ class ReleasedExpressions:
             shift = Meant(Fixed(steps), "integer", public=True)
             return _PICKED[kind], [subject, shift, default], subject.public and default.public
         function, argument, _ = self._aggregate(node)
-        if function in ("distinct", "count if", "quantile", "discrete", "var", "var_pop", "sd", "sd_pop"):
+        if function in ("distinct", "any", "all", "count if", "quantile", "discrete", "var", "var_pop", "sd", "sd_pop"):
             raise QueryError(
                 f"{shown(node)} OVER (...): over windows there are SUM, AVG, MIN, MAX, COUNT, ranks, LAG and LEAD"
             )

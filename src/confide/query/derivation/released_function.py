@@ -58,6 +58,14 @@ _READ: Final[dict[type[exp.Expr], tuple[str, ...]]] = {
 """Parts that are read, beside `this` and `expression`."""
 
 
+_KNOWN: Final = frozenset(
+    (
+        *_ONE_NUMBER, *_ARITHMETIC, *_COMPARED, *_OF_TEXT, *_OF_DATE, *_READ, exp.Neg, exp.Not, exp.And, exp.Or,
+        exp.Pow, exp.Mod, exp.IntDiv, exp.Nullif, exp.Left, exp.Right, exp.Extract,
+    )
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Meant:
     """An expression with what is known of it from the text. `kind` is None for NULL."""
@@ -109,8 +117,9 @@ def constant(node: exp.Expr) -> Meant | None:
 
 def function_of(node: exp.Expr, read: Read) -> Meant:  # noqa: PLR0915  one case after the other
     """A call with its arguments, each read by `read`; or a refusal that says what there is."""
-    only(node, _READ.get(type(node), ("this", "expression")))
     kind = type(node)
+    if kind in _KNOWN:
+        only(node, _READ.get(kind, ("this", "expression")))
     if kind in _ONE_NUMBER:
         whole = kind in (exp.Sign, exp.Floor, exp.Ceil)
         return called(_ONE_NUMBER[kind], [_number(node.this, read)], "integer" if whole else "number")

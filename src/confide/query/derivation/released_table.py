@@ -288,6 +288,9 @@ class _Binding:
         more = [] if qualify is None else [reading.read(qualify.this)]
         orders: list[tuple[int, exp.Ordered]] = []
         for item in order.expressions if order is not None else ():
+            if item.this.name.upper() == "ALL" and not isinstance(item.this, exp.Literal):
+                orders += [(place, item) for place in range(len(items))]
+                continue
             at = _position(item.this, len(items))
             if at is None:
                 more.append(self._ordered(reading, item))

@@ -261,6 +261,8 @@ class Shapes:
             return False
         if any(query.args.get(name) for name in ("distinct", "qualify", "windows")):
             return True
+        if not any(has_aggregate(item) for item in query.expressions) and query.args.get("having") is not None:
+            return True  # keys alone, chosen by released numbers
         held = self.names(query, known)
         keys = group_nodes(query, held) if query.args.get("group") is not None else []
         named = {item.alias.casefold() for item in query.expressions if isinstance(item, exp.Alias)} - held

@@ -205,11 +205,22 @@ class DerivedRows:
             if not (isinstance(there, PublicCell) and there.value is not True):
                 parts.append((there, subject))
         function = wanted.function
+        if function in ("any", "all"):
+            return self._ever(function, parts)
         if function == "distinct":
             return self._distinct_keys(parts)
         if wanted.share is not None:
             function = f"{function} {wanted.share}"
         return self.building.gathered(function, parts)
+
+    def _ever(self, function: str, parts: Sequence[tuple[DerivedCell, DerivedCell]]) -> DerivedCell:
+        """Whether a condition holds for any row that is there, or for all of them."""
+        called = self.building.called
+        if function == "any":
+            return called("or", [called("and", pair) for pair in parts]) if parts else NOTHING
+        return (
+            called("and", [called("or", (called("not", (there,)), own)) for there, own in parts]) if parts else NOTHING
+        )
 
     def _distinct_keys(self, parts: Sequence[tuple[DerivedCell, DerivedCell]]) -> DerivedCell:
         by_key: dict[Any, list[DerivedCell]] = {}
