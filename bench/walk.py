@@ -95,7 +95,7 @@ class Steps:
             self.modules.add(name)
             self.functions.add((name, function))
             self.depth = max(self.depth, self.inside[thread])
-            self.parses += name == "confide.query.parse" and function == "parse"
+            self.parses += name == "confide.query.parse" and function == "parse_query"
             ledger = name.startswith("confide.ledger")
             self.transactions += ledger and function.endswith(("Transactions.read", "Transactions.write"))
 

@@ -328,6 +328,9 @@ def check_chain(kind: LedgerKind, folder: Path) -> None:
         entries = list(ledger.entries())
         assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
         assert list(ledger.entries(after=7)) == entries[7:]
+        assert list(ledger.entries(newest=3)) == entries[-3:]
+        assert list(ledger.entries(after=9, newest=3)) == entries[9:]
+        assert list(ledger.entries(newest=1000)) == entries
         stream = io.StringIO()
         head = export(ledger, stream)
         assert head == ledger.verify()

@@ -65,7 +65,7 @@ class NaiveLedger:
     def standing(self, analyst: str = "") -> Standing:
         return Standing(Terms.of(self.budget), self.spent(), analyst, self.spent(analyst))
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0, newest: int | None = None) -> Iterator[Entry]:
         state = self._load()
         yield Entry(1, "genesis", {}, "")
         for number, (key, _) in enumerate(state["charges"], start=2):

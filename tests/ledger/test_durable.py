@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from confide.errors import LedgerBusy, LedgerError, LedgerFull
-from confide.ledger import Ledger, PostgresLedger, SqliteLedger
+from confide.ledger import Ledger, PostgresLedger, SqliteLedger, stored_rows
 from confide.ledger.postgres.connection import GRACE, IDLE
 from confide.ledger.process.anchor import Anchor
 from confide.privacy.budget import Budget
@@ -271,3 +271,21 @@ def test_a_fork_waits_for_no_longer_than_a_call_takes(ledger: Any) -> None:
             os._exit(code)
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_entries_are_read_a_page_at_a_time(ledger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are, at the end of a page too; the newest of them in one transaction."""
+    before = len(list(ledger.entries()))
+    for number in range(9):
+        ledger.charge(PureDP(PART.epsilon / 100), "a question", f"entry {number}")
+    whole = list(ledger.entries())
+    assert [entry.sequence for entry in whole] == list(range(1, before + 10))
+    reads, read = [], ledger._transactions.read
+    monkeypatch.setattr(ledger._transactions, "read", lambda work: reads.append(work) or read(work))
+    for size in range(3, len(whole) + 2):
+        monkeypatch.setattr(stored_rows, "PAGE", size)
+        assert list(ledger.entries()) == whole
+        assert list(ledger.entries(after=2)) == whole[2:]
+        reads.clear()
+        assert list(ledger.entries(newest=2)) == whole[-2:]
+        assert len(reads) == 1

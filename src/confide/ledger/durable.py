@@ -214,15 +214,17 @@ class KeptLedger(ABC):
 
         return self._transactions.read(work)
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
-        start = after
+    def entries(self, after: int = 0, newest: int | None = None) -> Iterator[Entry]:
+        start, more = after, True
 
         def work(connection: Connection, position: Position, mark: Mark) -> list[Entry]:
-            return storage.page(connection, start)
+            return storage.page(connection, start if newest is None else max(start, position.sequence - newest))
 
-        while page := self._transactions.read(work):
+        while more:
+            page = self._transactions.read(work)
             yield from page
-            start = page[-1].sequence
+            more = len(page) >= storage.PAGE
+            start = page[-1].sequence if page else start
 
     def amend(self, budget: Budget | None = None, caps: Mapping[str, object] | None = None) -> None:
         def work(connection: Connection, position: Position) -> tuple[None, Position]:

@@ -90,10 +90,10 @@ class MemoryLedger:
             counted = booking.against_cap(total, self._terms, analyst, self._own)
             return Standing(self._terms, of_quanta(total), analyst, of_quanta(counted))
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0, newest: int | None = None) -> Iterator[Entry]:
         with self._mutex:
             self._require_open()
-            chosen = self._entries[max(0, after) :]
+            chosen = self._entries[max(0, after, 0 if newest is None else len(self._entries) - newest) :]
         for body, _, digest in chosen:
             yield Entry(body["sequence"], body["kind"], body, digest.hex())
 

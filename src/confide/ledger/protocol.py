@@ -51,8 +51,8 @@ class Ledger(Protocol):
     def standing(self, analyst: str = "") -> Standing:
         """The terms and what is spent, as an analyst sees them, all of one moment."""
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
-        """The chain, oldest first, from the entry that follows number `after`."""
+    def entries(self, after: int = 0, newest: int | None = None) -> Iterator[Entry]:
+        """The chain, oldest first, after entry number `after`; with `newest`, only so many of the last."""
 
     def amend(self, budget: Budget | None = None, caps: Mapping[str, object] | None = None) -> None:
         """Change the budget or the caps, on the record. The currency stays; what was spent stays spent."""

@@ -15,7 +15,7 @@ from confide.ledger.record.terms import Quanta
 
 LAST = "SELECT sequence, body, hash FROM entry ORDER BY sequence DESC LIMIT 2"
 
-_PAGE = 500
+PAGE = 500
 
 
 class Cursor(Protocol):
@@ -64,7 +64,7 @@ def _checked(rows: list[Link], sequence: int) -> tuple[Body, bytes]:
 def page(connection: Connection, after: int) -> list[Entry]:
     """The next entries that follow number `after`, each checked against the one before it."""
     rows = connection.execute(
-        "SELECT sequence, body, hash FROM entry WHERE sequence >= ? ORDER BY sequence LIMIT ?", (after, _PAGE + 1)
+        "SELECT sequence, body, hash FROM entry WHERE sequence >= ? ORDER BY sequence LIMIT ?", (after, PAGE + 1)
     ).fetchall()
     number, previous = max(0, after), ORIGIN
     if number and rows and rows[0][0] == number:
@@ -116,8 +116,8 @@ def seal(sequence: int, key: str, answered: int) -> int:
 def accounts(connection: Connection, analysts: Sequence[str]) -> dict[str, Quanta]:
     """What each of some analysts has spent; nothing for those who were never charged."""
     found = {}
-    for start in range(0, len(analysts), _PAGE):
-        some = tuple(analysts[start : start + _PAGE])
+    for start in range(0, len(analysts), PAGE):
+        some = tuple(analysts[start : start + PAGE])
         marks = ", ".join("?" * len(some))
         rows = connection.execute(f"SELECT analyst, total FROM account WHERE analyst IN ({marks})", some)
         found.update({analyst: read_account(total) for analyst, total in rows.fetchall()})

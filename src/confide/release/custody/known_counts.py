@@ -5,10 +5,8 @@ free is used, under its policy, on its data, and to its analyst.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
-from confide.ledger import Entry
 from confide.privacy.identity import VERSION, form_of
 from confide.query import Question
 from confide.query.identity import SPELLING
@@ -25,7 +23,7 @@ def known_counts(holdings: Holdings, question: Question) -> tuple[int, ...] | No
     if not question.keys:
         return None
     wanted = _rows_of(form_of(question.summary, SPELLING))
-    for entry in _newest(holdings):
+    for entry in reversed(list(holdings.ledger.entries(newest=_NEWEST))):
         if entry.kind != "charge" or entry.body["analyst"] != holdings.analyst:
             continue
         request = entry.body.get("request", "")
@@ -37,24 +35,6 @@ def known_counts(holdings: Holdings, question: Question) -> tuple[int, ...] | No
         if column is not None and 0 < len(column.values) <= _MOST_GROUPS:
             return tuple(max(0, round(value)) for value in column.values)
     return None
-
-
-def _newest(holdings: Holdings) -> Iterator[Entry]:
-    """The last entries, newest first."""
-    ledger = holdings.ledger
-    low, high = 0, 1
-    while any(True for _ in _first(ledger, high)):
-        low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if any(True for _ in _first(ledger, middle)) else (low, middle)
-    yield from reversed(list(ledger.entries(after=max(0, low - _NEWEST))))
-
-
-def _first(ledger: Any, after: int) -> Iterator[Entry]:
-    for entry in ledger.entries(after=after):
-        yield entry
-        return
 
 
 def _rows_of(summary: Any) -> list[Any]:
