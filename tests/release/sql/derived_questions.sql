@@ -98,3 +98,6 @@ SELECT region, COUNT(*) AS n FROM person GROUP BY region HAVING COUNT(*) > (SELE
 SELECT (SELECT COUNT(*) FROM visit) / (SELECT COUNT(*) FROM person) AS visits_per_person
 SELECT region, n, n - (SELECT AVG(n) FROM {GROUPS}) AS off FROM {GROUPS}
 SELECT region FROM {GROUPS} WHERE n = (SELECT MAX(n) FROM {GROUPS})
+SELECT MONTH(day) AS m, COUNT(*) AS n FROM visit GROUP BY m HAVING m > 2
+SELECT LOWER(region) AS r, COUNT(*) AS n FROM person GROUP BY r HAVING r BETWEEN 'e' AND 'n' ORDER BY r
+SELECT age // 10 AS decade, AVG(income) AS mean FROM person GROUP BY decade HAVING decade >= 3 AND decade < 7

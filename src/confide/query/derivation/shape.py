@@ -265,13 +265,18 @@ class Shapes:
             return True  # keys alone, chosen by released numbers
         held = self.names(query, known)
         keys = group_nodes(query, held) if query.args.get("group") is not None else []
-        named = {item.alias.casefold() for item in query.expressions if isinstance(item, exp.Alias)} - held
+        aliases = [item for item in query.expressions if isinstance(item, exp.Alias)]
+        named = {item.alias.casefold() for item in aliases} - held
         if any(_names_alias(item, named) for item in query.expressions):
             return True
         items = [("select", item) for item in query.expressions]
         having, order = query.args.get("having"), query.args.get("order")
         items += [("having", having.this)] if having is not None else []
         items += [("order", item) for item in order.expressions] if order is not None else []
+        called = [
+            item for item in aliases if item.alias.casefold() in named and any(alike(item.this, key) for key in keys)
+        ]
+        keys += [exp.column(item.args["alias"].copy()) for item in called]
         return any(not _plain(item, keys, clause) for clause, item in items)
 
 
