@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from confide.release.microdata.microdata import Microdata
     from confide.release.opening import check_policy as check
     from confide.release.opening import open_session as open  # noqa: A004
+    from confide.release.summary.plan import SummaryPlan
+    from confide.release.summary.summary import TableSummary
     from confide.release.synthetic.synthetic import Synthetic, load_synthetic
     from confide.release.verdict.plan import TrustPlan
     from confide.release.verdict.verdict import Verdict, Verdicts
@@ -30,7 +32,9 @@ __all__ = [
     "Plan",
     "Policy",
     "Session",
+    "SummaryPlan",
     "Synthetic",
+    "TableSummary",
     "TrustPlan",
     "Verdict",
     "Verdicts",
@@ -57,6 +61,8 @@ _PLACES = {
     "Session": ("confide.release.session", "Session"),
     "check": ("confide.release.opening", "check_policy"),
     "open": ("confide.release.opening", "open_session"),
+    "SummaryPlan": ("confide.release.summary.plan", "SummaryPlan"),
+    "TableSummary": ("confide.release.summary.summary", "TableSummary"),
     "Synthetic": ("confide.release.synthetic.synthetic", "Synthetic"),
     "TrustPlan": ("confide.release.verdict.plan", "TrustPlan"),
     "Verdict": ("confide.release.verdict.verdict", "Verdict"),

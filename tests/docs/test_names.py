@@ -25,6 +25,7 @@ SAME: dict[str, str] = {
     "rendering": "how a result looks in print",
     "request": "what a product is asked by",
     "schema": "how stored columns are read as what the policy says they are",
+    "summary": "the first look at a table: the result, and its command",
     "transaction": "a piece of work on a ledger, whole or not at all",
     "types": "the types of a database that a policy's columns may have",
 }

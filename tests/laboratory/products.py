@@ -119,6 +119,7 @@ PRODUCTS = (
     Product(
         "microdata", people, lambda session, epsilon: session.microdata(["region", "sex"], epsilon, table="person")
     ),
+    Product("summary", people, lambda session, epsilon: session.summary(epsilon, "person"), Fraction(50)),
     Product("synthesis", people, _synthesize, Fraction(20)),
     Product("verdict", people, _trust("SELECT AVG(age) AS a FROM person")),
     Product("verdicts", people, _trust("SELECT region, COUNT(*) AS n FROM person GROUP BY region")),

@@ -67,6 +67,7 @@ BOUNDS = {
     "release/workload/measured_design.py": (8, "doubles"),
     "workload/tables.py": (4, "rows; in doubles only where they are below 2^53"),
     "release/synthetic/curator.py": (4, "rows, and places"),
+    "mechanism/interval/histogram.py": (1, "doubles"),
     "release/microdata/card.py": (1, "places"),
     "release/microdata/stated.py": (1, "doubles"),
     "release/microdata/arrow.py": (1, "released records, which are few"),

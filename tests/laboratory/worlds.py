@@ -148,7 +148,9 @@ def calls(pair: Pair, rng: Random, count: int) -> list[tuple[str, Call]]:
         return [_graph_call(pair, rng) for _ in range(count)]
     if pair.name.startswith("joined"):
         return [_join_call(pair, rng) for _ in range(count)]
-    choices = [_question_call] * 48 + [_trust_call] * 12 + [_microdata_call] * 4 + [_synthesis_call]
+    choices = (
+        [_question_call] * 48 + [_trust_call] * 12 + [_microdata_call] * 4 + [_summary_call] * 4 + [_synthesis_call]
+    )
     return [rng.choice(choices)(pair, rng) for _ in range(count)]
 
 
@@ -230,6 +232,11 @@ def _trust_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     prefer = rng.choice(["balanced", "balanced", "cautious"])
     words = f"trust({text!r}, within={within!r}, {epsilon!r}, prefer={prefer!r})"
     return words, lambda session: session.trust(text, twin, within, epsilon, prefer=prefer)
+
+
+def _summary_call(pair: Pair, rng: Random) -> tuple[str, Call]:
+    epsilon, table = rng.choice([0.1, 0.5, 2]), rng.choice(sorted(pair.tables))
+    return f"summary({epsilon!r}, {table!r})", lambda session: session.summary(epsilon, table)
 
 
 def _microdata_call(pair: Pair, rng: Random) -> tuple[str, Call]:

@@ -52,6 +52,7 @@ PEOPLE: dict[str, Call] = {
     "joined": sql("SELECT COUNT(*) AS n FROM visit JOIN person ON visit.person_id = person.person_id WHERE sex = 'F'"),
     "truncated": sql("SELECT COUNT(*) AS n FROM visit a JOIN visit b ON a.ward = b.ward", mechanism="truncate"),
     "microdata": lambda session: session.microdata(["sex", ("sex", "BIN(age, 20)"), ()], epsilon=1),
+    "summary": lambda session: session.summary(1, "person"),
     "synthesis": lambda session: session.synthesize(PAIRS, 1, table="person", rows=10),
     "verdict": lambda session: session.trust(
         "SELECT COUNT(*) AS n FROM person WHERE sex = 'F'", pl.DataFrame({"sex": ["F", "M"]}), within=5, epsilon=1
@@ -76,6 +77,7 @@ GOLDEN: dict[str, list[str]] = {
     "joined": ["a4075ef4be0da5ba"],
     "truncated": ["dfb4c0fd9383ecfd"],
     "microdata": ["2943e0a867c08cd6"],
+    "summary": ["c21b66eedf3920fe"],
     "synthesis": ["51acc007d8c5da10", "9a33a3fc031ba0cf", "9b8a7c0ca853b6ad"],
     "verdict": ["d9284a69de822f49"],
     "triangles": ["32116891c294d215"],

@@ -195,6 +195,33 @@ def sql(
 
 
 @app.command()
+def summary(
+    policy: options.PolicyPath,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="The table, if there are several.")] = None,
+    epsilon: options.Epsilon = None,
+    confidence: options.Confidence = "0.95",
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Also write a page or picture: .html, .png, .svg."),
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only forecast. Free: nothing private is read.")] = False,
+    rows: options.Rows = None,
+    account: options.Account = "auto",
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """The first look at a table, for one charge: rows, missing values, quantiles, commonest values."""
+    from confide.cli import summary as looking  # noqa: PLC0415  loaded when used
+
+    request = looking.SummaryCommand(policy, table, epsilon, confidence, rows, account, analyst, ledger)
+    if plan:
+        looking.plan(request, as_json)
+    else:
+        looking.summary(request, out, as_json)
+
+
+@app.command()
 def microdata(
     policy: options.PolicyPath,
     marginal: Annotated[

@@ -128,9 +128,9 @@ def budget_facts(state: BudgetState) -> dict[str, Any]:
     return numbers | ({"accounts": dict(state.accounts)} if state.accounts else {})
 
 
-def chart_place(plot: str) -> Path:
+def chart_place(plot: str, option: str = "--plot") -> Path:
     """Where to draw, refused before anything is spent."""
-    return place_for(plot, "--plot")
+    return place_for(plot, option)
 
 
 def draw(chart: Any, path: Path) -> None:

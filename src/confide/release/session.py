@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from confide.release.graph.graph import Graph
     from confide.release.microdata.microdata import Microdata
     from confide.release.microdata.plan import MicrodataPlan
+    from confide.release.summary.plan import SummaryPlan
+    from confide.release.summary.summary import TableSummary
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
     from confide.release.verdict.plan import TrustPlan
@@ -226,6 +228,38 @@ class Session(WorkloadCalls):
         level = confidence_level(confidence)
         options = microdata.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level, account)
         return microdata.make_microdata(self._holdings, options, exact_epsilon(epsilon), progress)
+
+    def plan_summary(
+        self,
+        epsilon: object,
+        table: str | None = None,
+        confidence: float = 0.95,
+        *,
+        rows: int | None = None,
+        account: str = "auto",
+    ) -> "SummaryPlan":
+        """What a summary of a table would show at ε, column by column. Free: nothing private is read."""
+        from confide.release.summary.plan import plan_summary  # noqa: PLC0415  loaded when used
+
+        return plan_summary(self._holdings, table, epsilon, confidence_level(confidence), rows, account)
+
+    def summary(
+        self,
+        epsilon: object,
+        table: str | None = None,
+        confidence: float = 0.95,
+        *,
+        account: str = "auto",
+        progress: Tell | None = None,
+    ) -> "TableSummary":
+        """The first look at a table for one charge: rows, and of every column what is missing, quantiles and a
+        histogram, or the commonest values. `epsilon` is the cost of all of it; the same again is free.
+        """
+        from confide.release.summary.summary import summarize  # noqa: PLC0415  loaded when used
+
+        callers(progress)  # refuses what is no function
+        with listening(progress):
+            return summarize(self._holdings, table, epsilon, confidence_level(confidence), account)
 
     def plan_synthesize(
         self,

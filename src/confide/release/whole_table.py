@@ -55,35 +55,44 @@ class TabulatedTable:
 
 
 def tabulated(
-    policy: Policy, catalog: Catalog, table: Table, domain: Domain, sets: Sequence[tuple[int, ...]]
+    policy: Policy,
+    catalog: Catalog,
+    table: Table,
+    domain: Domain,
+    sets: Sequence[tuple[int, ...]],
+    missing: bool = False,
 ) -> TabulatedTable:
+    """The tables of some sets of columns. With `missing` all rows count, and every column has one place more, its last,
+    for what holds none of the others.
+    """
     question = bind_whole(table.name, policy, catalog)
     summary = question.summary
     rows = 1 if summary.bound is None else summary.bound.rows
     source = _source(summary.relation)
     tabulation = Tabulation(
         relation=summary.relation,
-        where=_declared(domain, source),
+        where=Always(True) if missing else _declared(domain, source),
         # A limit of groups would keep other rows for other sets; the limit of rows bounds a count without it.
         bound=None if summary.bound is None else Bound(summary.bound.unit, rows, rows),
-        keys=tuple(key_of(attribute, source) for attribute in domain.attributes),
+        keys=tuple(key_of(attribute, source, missing) for attribute in domain.attributes),
         sets=tuple(sets),
         order_by=summary.order_by,
     )
     return TabulatedTable(tabulation, rows, question.unit, question.neighbours, question)
 
 
-def key_of(attribute: Attribute, source: str) -> DeclaredKey | BinnedKey:
-    """The places of a column, as an engine groups by them."""
+def key_of(attribute: Attribute, source: str, missing: bool = False) -> DeclaredKey | BinnedKey:
+    """The places of a column, as an engine groups by them; with `missing` the last is for all other rows."""
     field = Field(source, attribute.column)
     match attribute:
         case Listed():
-            return DeclaredKey(attribute.name, field, attribute.values)
+            values = (*attribute.column.values, None) if missing else attribute.values
+            return DeclaredKey(attribute.name, field, values)
         case Binned(_, first, width):
             seen = reading(field)
             assert isinstance(seen, Reading)
             kind = "date" if seen.span.date else "number"
-            return BinnedKey(attribute.name, seen, first, width, attribute.size, kind)  # type: ignore[arg-type]
+            return BinnedKey(attribute.name, seen, first, width, attribute.size, kind, nulls=missing)  # type: ignore[arg-type]
     assert_never(attribute)
 
 

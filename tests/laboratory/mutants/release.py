@@ -3,6 +3,10 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("a summary pays for one of its columns", "release/summary/design.py", "return {name: weight / whole for name, weight in squared.items()}, rows / whole", "return {name: weight / max(squared.values()) for name, weight in squared.items()}, rows / whole", "tests/release/summary/test_request.py"),
+    Mutant("all of delta for each text column of a summary", "release/summary/request.py", "delta = budget.explicit_delta(cost) / len(texts)\n", "delta = budget.explicit_delta(cost)\n", "tests/release/summary/test_request.py"),
+    Mutant("a missing value of a summary is in every cell", "release/whole_table.py", "kind, nulls=missing)", "kind, nulls=False)", "tests/release/summary/test_request.py"),
+    Mutant("one row of a unit for a summary", "release/summary/request.py", "noise(change.l1, change.l2_squared, shares[column.name])", "noise(min(change.l1, 1), min(change.l2_squared, 1), shares[column.name])", "tests/release/summary/test_summary.py"),
     Mutant("intervals of chosen rows as if all were shown", "release/answer/chosen.py", "return 1 - (1 - Fraction(confidence)) * Fraction(shown, groups)", "return confidence", "tests/release/answer/test_chosen.py::test_the_first_rows_of_an_order_by_value"),
     Mutant("what passes HAVING is no choice", "release/answer/answer_table.py", "if cut or passes_by_value(self.question) else None", "if cut else None", "tests/release/answer/test_chosen.py::test_rows_that_pass_in_the_tail"),
     Mutant("a chosen quantile is made as if all were shown", "release/sql/allocation.py", "needed_confidences(all_values(question), least_level(question, confidence, groups))", "needed_confidences(all_values(question), confidence)", "tests/release/answer/test_chosen.py::test_quantiles_are_made_for_what_is_shown"),

@@ -75,5 +75,5 @@ def occurs(count: Estimate, never: bool) -> Estimate:
     some, surely = (values > 0.5).astype(np.int64), (low > 0).astype(np.int64)
     ones = np.ones(some.shape, dtype=np.int64)
     if never:
-        return Estimate(1 - some, np.zeros(some.shape, dtype=np.int64), ones - surely, True, surely == 0)
-    return Estimate(some, surely, ones, True, surely == 0)
+        return Estimate(1 - some, np.zeros(some.shape, dtype=np.int64), ones - surely, whole=True)
+    return Estimate(some, surely, ones, whole=True)
