@@ -247,6 +247,7 @@ def nothing_in_a_row_raises(kind: EngineKind) -> None:
     texts = [
         "SELECT c, COUNT(*) AS a, SUM(i) AS b, AVG(f) AS m, VARIANCE(i * f) AS v, COUNT(u) AS k FROM t GROUP BY c",
         "SELECT n, COUNT(DISTINCT s) AS a, COUNT(DISTINCT f) AS b, COUNT(DISTINCT c) AS e FROM t GROUP BY n",
+        "SELECT c, SUM(DISTINCT i) AS a, SUM(DISTINCT n) AS b, AVG(DISTINCT f) AS e FROM t GROUP BY c",
         "SELECT BIN(f, 0.5) AS k, BIN(d, 7) AS w, SUM(i * i * f) AS s FROM t GROUP BY k, w",
         "SELECT s, SUM(CASE WHEN f > 0 THEN i ELSE -i END) AS x FROM t GROUP BY s",
         "SELECT SUM((d - DATE '2020-06-01') * LEAST(i, f)) AS x FROM t WHERE s LIKE '%x%' OR s NOT LIKE 'y_'",

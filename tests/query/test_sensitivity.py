@@ -124,3 +124,29 @@ def test_a_bound_one_too_small_would_be_noticed() -> None:
     right = of_total(-1, 1, True, stability)
     assert furthest(found, "replace-one") == (right.l1, right.l2_squared)
     assert furthest(found, "replace-one") != (right.l1 - 1, right.l2_squared)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("values", [[0, 1, 2], [-1, 1, 2], [-3, -2, -1], [3]])
+def test_totals_of_distinct_values_change_by_no_more_than_totals(
+    neighbours: str, grouped: bool, rows: int, values: list[int]
+) -> None:
+    """Whatever the others hold: a value that somebody else has adds nothing, so a row adds its value or nothing."""
+    stability = Stability(rows, rows, neighbours, grouped)  # type: ignore[arg-type]
+    groups = 2 if grouped else 1
+    bound = of_total(min(values), max(values), True, stability)
+    held = [
+        tuple(frozenset(v for g, v in unit if g == own) for own in range(groups))
+        for unit in units(values, groups, stability)
+    ]
+    nobody = tuple(frozenset[int]() for _ in range(groups))
+    for base in product(subsets(values), repeat=groups):
+        sums = [tuple(sum(b | own) for b, own in zip(base, unit, strict=True)) for unit in held]
+        nothing = tuple(sum(b | own) for b, own in zip(base, nobody, strict=True))
+        for one in sums:
+            for other in [nothing] if neighbours == "add-remove" else sums:
+                change = [a - b for a, b in zip(one, other, strict=True)]
+                assert sum(map(abs, change)) <= bound.l1
+                assert sum(c * c for c in change) <= bound.l2_squared

@@ -93,7 +93,10 @@ class Aggregates:
             case exp.Count(this=exp.Distinct()):
                 if len(node.this.expressions) != 1:
                     raise QueryError("COUNT(DISTINCT x) takes one column")
-                return self._distinct(scalar(node.this.expressions[0], self.scope), where)
+                column, where = self._conditional(node.this.expressions[0], where)
+                return self._distinct(scalar(column, self.scope), where)
+            case exp.Sum(this=exp.Distinct()) | exp.Avg(this=exp.Distinct()):
+                return self._distinct_total(node, where)
             case exp.CountIf():
                 return self._count(joined((where, predicate(node.this, self.scope)), every=True))
             case exp.Count() if not node.expressions:
@@ -188,6 +191,44 @@ class Aggregates:
         cell = self._cell(Cell("distinct", subject, where))
         return Measured(self._measure("distinct values", ((1, cell),), Fraction(1), sensitivity, 0, ceiling=values))
 
+    def _conditional(self, node: exp.Expr, where: Predicate) -> tuple[exp.Expr, Predicate]:
+        """CASE WHEN p THEN column END has the distinct values that the column has where p holds."""
+        inner = node.unnest()
+        if isinstance(inner, exp.Case) and inner.this is None and len(inner.args["ifs"]) == 1:
+            (branch,), last = inner.args["ifs"], inner.args.get("default")
+            kept = branch.args["true"].unnest()
+            if isinstance(kept, exp.Column) and (last is None or isinstance(last, exp.Null)) and self._is_text(kept):
+                return kept, joined((where, predicate(branch.this, self.scope)), every=True)
+        return node, where
+
+    def _is_text(self, node: exp.Column) -> bool:
+        """Whether a column is no number, so that CASE of it is none either."""
+        field = self.scope.field(node)
+        return isinstance(field, Field) and not (isinstance(field.column, Category) and field.column.kind is int)
+
+    def _distinct_total(self, node: exp.Expr, where: Predicate) -> Value:
+        """What the distinct values add up to: a row adds its value at most once, or not at all."""
+        if len(node.this.expressions) != 1:
+            raise QueryError(f"{shown(node)}: SUM(DISTINCT x) and AVG(DISTINCT x) take one number")
+        subject = number(node.this.expressions[0], self.scope)
+        _summable(subject)
+        span = subject.span
+        centre = (span.low + span.high) // 2 if isinstance(node, exp.Avg) else 0
+        low, high = span.low - centre, span.high - centre
+        sensitivity = of_total(low, high, True, self.stability)
+        terms = [(1, self._cell(Cell("distinct total", subject, where)))]
+        if centre:
+            terms.append((-centre, self._cell(Cell("distinct", subject, where))))
+        floor, ceiling = (None, None) if centre else (_all_below(span.low), -_all_below(-span.high))
+        total = self._measure(
+            "total of distinct values", tuple(terms), span.grain, sensitivity, floor, Fraction(high - low, 8), ceiling
+        )
+        if isinstance(node, exp.Sum):
+            return Measured(total)
+        count = self._distinct(subject, where)
+        assert isinstance(count, Measured)
+        return Mean(total, count.measure, centre, span.low, span.high, span.grain)
+
     def _sum(self, subject: RowNumber, where: Predicate) -> Value:
         _summable(subject)
         wanted = affine(subject)
@@ -236,6 +277,8 @@ class Aggregates:
         if all_of_them.kind not in ("rows", "known") or not parts_of(all_of_them.where) <= parts_of(one.where):
             return None
         if all_of_them.kind == "known" and (one.kind == "rows" or one.subject != all_of_them.subject):
+            return None
+        if one.kind == "distinct total":
             return None
         if one.kind != "total":
             return 0, 1
@@ -353,6 +396,11 @@ class Aggregates:
             touched *= 2
         place = self._cell(Cell("rows") if self.unit is None else Cell("distinct", self.unit))
         return Measure("units per key", ((1, place),), Fraction(1), touched, touched, 0, Fraction(1))
+
+
+def _all_below(low: int) -> int:
+    """What all whole numbers from `low` to -1 add up to."""
+    return -(-low * (-low + 1) // 2) if low < 0 else 0
 
 
 def _summable(subject: RowNumber) -> None:

@@ -90,7 +90,7 @@ def population_refusal(question: Question) -> str | None:
 def _refused(question: Question, mean: Mean) -> str | None:
     total, count = question.measures[mean.total], question.measures[mean.count]
     cells = [question.summary.cells[place] for _, place in total.terms]
-    if any(cell.kind == "distinct" for cell in cells):
+    if any(cell.kind in ("distinct", "distinct total") for cell in cells):
         return "distinct values are not counted row by row, so their number is no share of a population"
     most = 2 if question.neighbours == "replace-one" and question.keys else 1
     if count.l1 > most:

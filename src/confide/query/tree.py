@@ -352,9 +352,11 @@ Relation = Scan | Join | PerUnit
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One exact integer per group: rows, non-NULL values, a total, distinct values, or (per unit only) an extreme."""
+    """One exact integer per group: rows, non-NULL values, a total, distinct values, the total of these, or (per unit
+    only) an extreme.
+    """
 
-    kind: Literal["rows", "known", "total", "distinct", "smallest", "largest"]
+    kind: Literal["rows", "known", "total", "distinct", "distinct total", "smallest", "largest"]
     subject: "Field | Number | None" = None
     where: Predicate = Always(True)
 

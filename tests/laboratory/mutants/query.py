@@ -3,6 +3,9 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("distinct values as if each were one", "query/aggregate.py", "sensitivity = of_total(low, high, True, self.stability)\n        terms = [(1, self._cell(Cell(\"distinct total\"", "sensitivity = of_distinct(None, None, self.stability)\n        terms = [(1, self._cell(Cell(\"distinct total\"", "tests/query/test_cases.py"),
+    Mutant("a mean of distinct values over all rows is a share", "query/aggregate.py", "        if one.kind == \"distinct total\":\n            return None\n", "", "tests/release/answer/test_associated_values.py"),
+    Mutant("a condition on distinct values is dropped", "query/aggregate.py", "return kept, joined((where, predicate(branch.this, self.scope)), every=True)", "return kept, where", "tests/release/answer/test_associated_values.py"),
     Mutant("any two counts make a share", "query/aggregate.py", "        if all_of_them.kind not in (\"rows\", \"known\") or not parts_of(all_of_them.where) <= parts_of(one.where):\n", "        if all_of_them.kind not in (\"rows\", \"known\"):\n", "tests/release/sql/test_shares.py::test_what_is_no_share_is_not_cut"),
     Mutant("a share may be more than all", "query/aggregate.py", "            return 0, 1\n", "            return 0, 2\n", "tests/release/sql/test_shares.py::test_a_share_is_never_more_than_all"),
     Mutant("a sum told by another one forgets the count", "query/affine.py", "if shift else value", "if False else value", "tests/query/test_affine.py::test_every_sum_is_told_by_every_other"),

@@ -1,5 +1,6 @@
 """How two columns go together, asked in SQL: the numbers are those of the rows where both are known."""
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -56,13 +57,27 @@ def test_the_numbers_are_those_of_a_database() -> None:
     sql = "SELECT " + ", ".join(f"{call} AS {name}" for name, call in asked.items()) + " FROM t"
     (found,) = answers(sql)
     t = data()  # noqa: F841  a table of the query below
-    import duckdb  # noqa: PLC0415
-
     (exact,) = duckdb.sql(sql).fetchall()
     for name, true in zip(asked, exact, strict=True):
         assert found[name] == pytest.approx(true, rel=1e-3), name
         slack = 1e-12 * abs(true)
         assert found[f"{name}_low"] - slack <= true <= found[f"{name}_high"] + slack, name
+
+
+def test_distinct_values_are_those_of_a_database() -> None:
+    asked = {
+        "s": "SUM(DISTINCT x)",
+        "a": "AVG(DISTINCT y)",
+        "z": "SUM(DISTINCT z) FILTER (WHERE x > 20)",
+        "c": "COUNT(DISTINCT CASE WHEN x > 55 THEN g END)",
+        "q": "SUM(DISTINCT x) / COUNT(*)",
+    }
+    sql = "SELECT " + ", ".join(f"{call} AS {name}" for name, call in asked.items()) + " FROM t"
+    (found,) = answers(sql)
+    t = data()  # noqa: F841  a table of the query below
+    (exact,) = duckdb.sql(sql).fetchall()
+    for name, true in zip(asked, exact, strict=True):
+        assert found[name] == pytest.approx(float(true), rel=1e-3), name
 
 
 def test_groups_of_which_nothing_is_known_say_so() -> None:

@@ -252,7 +252,9 @@ def _is_free(column: Column) -> bool:
 def _aggregate(cell: Cell, column: str) -> str:
     if cell.kind == "rows":
         return "COUNT(*)" if cell.where == Always(True) else f"COUNT({column})"
-    return f"COUNT(DISTINCT {column})" if cell.kind == "distinct" else f"{_FUNCTIONS[cell.kind]}({column})"
+    if cell.kind in ("distinct", "distinct total"):
+        return f"{'COUNT' if cell.kind == 'distinct' else 'SUM'}(DISTINCT {column})"
+    return f"{_FUNCTIONS[cell.kind]}({column})"
 
 
 def _domain(key: Key, alias: str) -> str:

@@ -272,11 +272,18 @@ def _days(node: exp.Expr) -> exp.Expr:
 
 def _wide_sum(node: exp.Expr) -> exp.Expr:
     """A sum of 64-bit integers is one of 64 bits and overflows: decimals do not."""
+    if isinstance(node.this, exp.Distinct):
+        (column,) = node.this.expressions
+        return exp.Sum(this=exp.Distinct(expressions=[exp.cast(column.copy(), _WIDE)]))
     return exp.Sum(this=exp.cast(node.this.copy(), _WIDE))
 
 
 def _halved_sum(node: exp.Expr) -> exp.Expr:
-    """The same for integers of 62 bits in two halves, since decimals are slow; it raises from 2³² rows on."""
+    """The same for integers of 62 bits in two halves, since decimals are slow; it raises from 2³² rows on. Halves of
+    distinct numbers need not be distinct.
+    """
+    if isinstance(node.this, exp.Distinct):
+        return _wide_sum(node)
     halves = (
         exp.func("SHIFTRIGHT", node.this.copy(), exp.Literal.number(_HALF)),
         exp.BitwiseAnd(this=exp.paren(node.this.copy()), expression=exp.Literal.number((1 << _HALF) - 1)),
