@@ -46,7 +46,7 @@ OPEN = {
     "release/answer/derived/derived_answer.py": {"_leaves": "what is public is made of nothing"},
     "release/answer/derived/ranking.py": {"rank_range": "the last kind is a truth, and longer"},
     "release/answer/evaluation.py": {"_linear_arithmetic": "with conditions on what is known; all else is not linear"},
-    "release/summary/design.py": {"_columns": "with a condition on how many values there are"},
+    "release/summary/counted_columns.py": {"_columns": "with a condition on how many values there are"},
     "release/verdict/subject.py": {"answer_reading": "with conditions on the mechanism; all others read values"},
 }
 

@@ -247,6 +247,8 @@ class Reference:
                 return len(values)
             case "distinct":
                 return len({_hashable(value) for value in values})
+            case "distinct total":
+                return sum(set(values)) if values or not keep_null else None
             case "total" if self.naive.float_sums:
                 return sum(float(value) * 0.1 for value in values)
             case "total":

@@ -3,7 +3,7 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
-    Mutant("a summary pays for one of its columns", "release/summary/design.py", "return {name: weight / whole for name, weight in squared.items()}, rows / whole", "return {name: weight / max(squared.values()) for name, weight in squared.items()}, rows / whole", "tests/release/summary/test_request.py"),
+    Mutant("a summary pays for one of its columns", "release/summary/counted_columns.py", "return {name: weight / whole for name, weight in squared.items()}, rows / whole", "return {name: weight / max(squared.values()) for name, weight in squared.items()}, rows / whole", "tests/release/summary/test_request.py"),
     Mutant("all of delta for each text column of a summary", "release/summary/request.py", "delta = budget.explicit_delta(cost) / len(texts)\n", "delta = budget.explicit_delta(cost)\n", "tests/release/summary/test_request.py"),
     Mutant("a missing value of a summary is in every cell", "release/whole_table.py", "kind, nulls=missing)", "kind, nulls=False)", "tests/release/summary/test_request.py"),
     Mutant("one row of a unit for a summary", "release/summary/request.py", "noise(change.l1, change.l2_squared, shares[column.name])", "noise(min(change.l1, 1), min(change.l2_squared, 1), shares[column.name])", "tests/release/summary/test_summary.py"),

@@ -15,7 +15,7 @@ from confide.release.account import AUTO
 from confide.release.answer.digits import number
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings
-from confide.release.summary.design import SummaryColumn
+from confide.release.summary.counted_columns import SummaryColumn
 from confide.release.summary.request import PricedSummary, summary_request
 
 _READABLE: Final = Fraction(1, 2)

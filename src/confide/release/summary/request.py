@@ -30,7 +30,7 @@ from confide.release.arguments import exact_epsilon
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
-from confide.release.summary.design import SummaryColumn, SummaryDesign, bind_summary, shares_of
+from confide.release.summary.counted_columns import SummaryColumn, SummaryDesign, bind_summary, shares_of
 from confide.release.summary.noised_counts import Bins, NoisedColumn, NoisedNumber, NoisedSummary
 from confide.workload import Binned, ExactTables
 from confide.workload.domain import Listed

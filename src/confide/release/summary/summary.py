@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, Law
-from confide.mechanism.interval.bounded import bounded_ends
 from confide.mechanism.interval.histogram import quantile_cells
+from confide.mechanism.interval.interval import bounded_ends
 from confide.mechanism.interval.linear import combined_half_width
 from confide.mechanism.noise.law import Confidence
 from confide.mechanism.selection.threshold import shown_intervals
