@@ -46,4 +46,7 @@ MUTANTS = (
     Mutant("an edge is in the middle of two paths and in no other place", "mechanism/graph/pattern.py", "rung += max(2, self.shared + step)", "rung += 2", "tests/mechanism/graph/test_pattern.py::test_paths_that_do_not_grow_with_what_nodes_share_would_not_do"),
     Mutant("paths that do not grow", "mechanism/graph/pattern.py", "rung += max(2, self.shared + step)", "rung += 0", "tests/mechanism/graph/test_pattern.py::test_rungs_are_a_ladder_and_bounds_are_smooth_with_new_nodes_too"),
     Mutant("cliques of one node less", "mechanism/graph/pattern.py", "math.comb(rung, self.size - 2)", "math.comb(rung, self.size - 3)", "tests/mechanism/graph/test_pattern.py::test_an_edge_of_a_large_clique_is_in_many_small_ones"),
+    Mutant("beyond a level is as much as before it", "mechanism/join/truncation.py", "return -(-gain * here // (here - before)) + 2 * slack(here)", "return gain * (here - before) // here // 8", "tests/mechanism/join/test_truncation.py::test_what_lies_beyond_is_not_known_of_a_level_that_is_declared_or_the_last_one"),
+    Mutant("an interval without width", "mechanism/join/truncation.py", "max(self.high, self.low + 1)", "self.high", "tests/mechanism/join/test_truncation.py::test_no_interval_is_without_width_and_no_end_is_above_the_other"),
+    Mutant("every level is borne out", "mechanism/join/truncation.py", "not self.learnt or high >= self.least(place, epsilon, miss)", "True", "tests/mechanism/join/test_truncation.py::test_what_is_released_may_show_that_the_condition_fails"),
 )  # fmt: skip

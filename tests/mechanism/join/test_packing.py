@@ -141,6 +141,17 @@ def test_many_entities_are_solved_beside_a_dense_block(monkeypatch):
     assert packing.totals((2, 8, 32)) == whole
 
 
+@pytest.mark.parametrize("width", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_left_grows_ever_more_slowly(seed, width):
+    """By which what lies beyond a level is bounded: no more for each unit of τ than before it."""
+    packing = _random(seed, entities=12, sets=120, width=width)
+    totals = packing.totals((1, 2, 4, 8, 16, 32, 64))
+    for place, (one, two, four) in enumerate(zip(totals, totals[1:], totals[2:], strict=False)):
+        most = 4 << place
+        assert four - two <= 2 * (two - one) + 4 * slack(most)
+
+
 @pytest.mark.parametrize("width", [3, 5])
 @pytest.mark.parametrize("parts", [2, 3, 7])
 def test_sets_in_several_parts_are_the_same_program(monkeypatch, width, parts):

@@ -137,3 +137,32 @@ def test_neighbours_see_the_same_status_shape_and_charge(extra):
             told = [(len(a), a.mechanism, a.unit, a.notes, a.values[0].note, str(a.cost)) for a in answers]
             seen.append((told, session.budget.spent))
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", 1, 50_000])
+@pytest.mark.parametrize("unit", ["edge", "node"])
+def test_no_interval_is_without_width(unit, epsilon):
+    for pairs in ([], [(1, 2)], edges(14, 0.7)):
+        with opened(pairs) as session:
+            graph = session.graph("edge", "src", "dst", unit=unit)
+            more = {"at_most": 13} if unit == "node" else {}
+            for answer in (
+                graph.edges(epsilon, **more), graph.triangles(epsilon, **more), graph.rectangles(epsilon, **more),
+                graph.cliques(4, epsilon, **more), graph.stars(2, epsilon, **more),
+                graph.degree_histogram(epsilon, 5, **more),
+            ):  # fmt: skip
+                (column,) = answer.values
+                for value, low, high in zip(column.values, column.low, column.high, strict=True):
+                    assert low <= value <= high
+                    assert low < high
+
+
+def test_an_answer_says_what_holds_where_its_assumption_does_not():
+    """Three thousand pairs, and a few hubs that share nothing with them."""
+    pairs = [(2 * n, 2 * n + 1) for n in range(3000)]
+    pairs += [(10_000 + hub, 20_000 + 40 * hub + n) for hub in range(30) for n in range(40)]
+    with opened(pairs) as session:
+        answer = session.graph("edge", "src", "dst", unit="node").edges(1)
+    (column,) = answer.values
+    assert "no node has more than" in column.note
+    assert "if some have more, but none more than" in column.note

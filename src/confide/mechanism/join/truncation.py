@@ -34,7 +34,9 @@ class Bounded:
     """A total with the ends of its interval, and the level it was cut at.
 
     `informed`: whether the upper end is for a level that was learnt, or declared. If not, it is for the largest level:
-    it holds always, and is so wide that it says next to nothing.
+    it holds always, and is so wide that it says next to nothing. `beyond`: an upper end that holds where no unit has
+    more than twice the level, whatever else is so; None where nothing is known of it. `borne_out`: False where what is
+    released shows that the `condition` of the mechanism cannot be so; then the level may be too low by any factor.
     """
 
     estimate: int
@@ -42,6 +44,14 @@ class Bounded:
     high: int
     level: int
     informed: bool = True
+    beyond: int | None = None
+    borne_out: bool = True
+
+    def __post_init__(self) -> None:
+        """No interval is without width: where noise is nothing almost for certain, the upper end is one more."""
+        if not self.low <= self.estimate <= self.high:
+            raise ValueError("an estimate lies inside of its interval")
+        object.__setattr__(self, "high", max(self.high, self.low + 1))
 
 
 class Change(Protocol):
@@ -177,10 +187,39 @@ class Levels:
         """A gain of so many units is passed by, at any of the levels, but for `miss`."""
         return self.shift(epsilon) + self.walk(epsilon).stopped_above(miss / max(1, len(self.edges) - 1))
 
+    def hidden(self, place: int, epsilon: Fraction, miss: float) -> int | None:
+        """What twice a learnt level may hold beyond it, where the walk that learnt it errs but for `miss`.
+
+        The walk stopped at the level before, so the gain over that is below `needed` units. An optimum is concave in
+        τ, and so is a sum of minima: from a to b it gains no less, for each unit of τ, than from b on. What is known of
+        an optimum is off by less than slack. Only where F has no `change`, and the walk did stop.
+        """
+        if self.change is not None or not 0 < place < len(self.edges) - 1:
+            return None
+        before, here = self.edges[place - 1], self.edges[place]
+        gain = self.needed(epsilon, miss) * self.units()[place - 1] + 2 * slack(here)
+        return -(-gain * here // (here - before)) + 2 * slack(here)
+
+    def least(self, place: int, epsilon: Fraction, miss: float) -> int:
+        """What is left at a learnt level at least, if the condition is so: all levels that the walk passed by were
+        gained over by `needed` units. But for how often a walk goes a level too far.
+        """
+        if self.change is not None or not self.learnt:
+            return 0
+        return self.needed(epsilon, miss) * sum(self.units()[: max(place - 1, 0)])
+
     @property
     def raced(self) -> tuple[int, ...]:
         """Places of the levels that race; the last is among them."""
         return tuple(reversed(range(len(self.edges) - 1, -1, -RACED)))
+
+    def learnt_end(self, place: int, ends: tuple[int, int, int], epsilon: Fraction, miss: float) -> Bounded:
+        """An estimate and its ends at a learnt level, with what else is known of them."""
+        estimate, low, high = ends
+        hidden = self.hidden(place, epsilon, miss) if self.learnt else None
+        beyond = None if hidden is None else high + hidden
+        borne_out = not self.learnt or high >= self.least(place, epsilon, miss)
+        return Bounded(estimate, low, high, self.edges[place], beyond=beyond, borne_out=borne_out)
 
     def always(self, totals: Sequence[int], epsilon: Fraction, miss: float, randomness: Randomness) -> Bounded:
         """A race to the largest level, where none is learnt: both ends hold whatever the data are; the estimate is the
@@ -249,7 +288,10 @@ class Race:
         noised = lanes.noised([totals[place] for place in (*levels.raced, learnt)], randomness)
         low, high = lanes.low(noised), lanes.high(-1, noised)
         if high > low - (lanes.margin == 0):
-            return Bounded(min(max(noised[-1], low), high), low, high, levels.edges[learnt])
+            estimate = min(max(noised[-1], low), high)
+            return levels.learnt_end(
+                learnt, (estimate, low, high), self.epsilon * (1 - levels.race_share), self.miss / 4
+            )
         return Bounded(low, low, max(lanes.high(top, noised), low + lanes.margin), levels.edges[-1], informed=False)
 
     def expected_half_width(self, largest: int) -> float:
@@ -304,7 +346,8 @@ class Truncation:
         low = max(0, noised - law.law.upper(1 - Fraction(self.miss / 2)))
         # A total is not negative: below 0 the upper end stays where it is for 0.
         high = max(noised, 0) + law.law.upper(1 - self._above)
-        return Bounded(max(noised, 0), low, high, self.levels.edges[level])
+        ends = (max(noised, 0), low, high)
+        return self.levels.learnt_end(level, ends, self.epsilon * self.levels.walk_share, self.miss / 4)
 
     def expected_half_width(self, largest: int) -> float:
         """If the level that is learnt is the first that holds twice `largest`."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.errors import ParameterError
 from confide.mechanism.graph.bounded_degree import CutHistogram, HistogramChange, NodeUnit, StarChange, kept_degrees
-from confide.mechanism.join.truncation import Change, Levels, Race, Truncation
+from confide.mechanism.join.truncation import Bounded, Change, Levels, Race, Truncation
 from confide.privacy.amount import shown_value, whole_number
 from confide.release.answer.answer import KeyColumn
 from confide.release.graph.request import Counted, EdgeTable, Pattern, PatternCount, inside, named
@@ -170,6 +170,7 @@ class _Packed:
 def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | None) -> Pattern:
     largest = shape.most if at_most is None else min(shape.within(at_most), shape.most)
     alone = at_most is not None and name == "truncate"  # nothing is learnt
+    words = shape.words or shape.name
     levels = Levels(largest, shape.owners, smallest=largest if alone else 1)
 
     def counting(share: Fraction, miss: float) -> PatternCount:
@@ -178,12 +179,25 @@ def _packed_pattern(edges: EdgeTable, shape: _Packed, name: str, at_most: int | 
         def count(network: "Network") -> Counted:
             totals = shape.totals(network, levels.edges)
             result = chosen.measure(totals, edges.holdings.randomness)
-            return Counted(((result.estimate, result.low, result.high),), result.informed)
+            said = "" if result.beyond is None else _exactly(result, result.beyond, words, chosen.condition)
+            return Counted(((result.estimate, result.low, result.high),), result.informed, said)
 
         return PatternCount(name, count, _upper(chosen.condition), len(levels.edges))
 
-    note = f"no node keeps more than {largest:,} {shape.words or shape.name}; the interval is for what is left so"
+    note = f"no node keeps more than {largest:,} {words}; the interval is for what is left so"
     return Pattern(shape.name, name, counting, _told(at_most), notes=(note,))
+
+
+def _exactly(result: Bounded, most: int, words: str, condition: str) -> str:
+    """What the upper end assumes, once the level is known; and what holds if a node has more."""
+    level = f"no node has more than {result.level:,} {words}, which are what is kept"
+    assumed = (
+        f"the upper end assumes {condition}; then {level}"
+        if result.borne_out
+        else f"the upper end assumes that {level}, and what is released does not bear that out: too few nodes are seen "
+        "that have about as many"
+    )
+    return f"{assumed}; if some have more, but none more than {2 * result.level:,}, there are at most {most:,}"
 
 
 def _kind(name: str) -> type[Race] | type[Truncation]:

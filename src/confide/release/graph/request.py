@@ -39,10 +39,13 @@ Estimate = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Estimates with the ends of their intervals. `informed`: see `Bounded`."""
+    """Estimates with the ends of their intervals. `informed`: see `Bounded`. `said`: what they assume, where more of
+    it is known once something is released.
+    """
 
     results: tuple[Estimate, ...]
     informed: bool = True
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ def _answer(
 ) -> Answer:
     values, low, high = zip(*measured.results, strict=True)
     assumed = counting.assumed if measured.informed else ""
-    said = assumed if measured.informed else UNINFORMED
+    said = measured.said or assumed if measured.informed else UNINFORMED
     assumes = "density" if assumed else "at_most" if pattern.notes else "always"  # notes say what is cut
     column = ValueColumn(pattern.name, "integer", values, low, high, counting.mechanism, assumes, said)
     odd = "self-loops and edges with an unknown end are left out; rows that say the same edge count once"
@@ -207,7 +210,10 @@ def _answer(
 
 
 def inside(value: int, half: int) -> Estimate:
-    """A count is not negative; below 0 the upper end stays where it is for 0, so that no interval is empty."""
+    """A count is not negative; below 0 the upper end stays where it is for 0, so that no interval is empty. None is
+    without width either, however little noise there is.
+    """
+    half = max(half, 1)
     return max(value, 0), max(value - half, 0), max(value, 0) + half
 
 

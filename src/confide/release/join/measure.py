@@ -152,6 +152,7 @@ def totals(shares: Any, edges: Sequence[int], before: int = 0, steps: int | None
 
 
 def _inside(value: int, half: int, least: int | None) -> tuple[int, int, int]:
+    half = max(half, 1)  # no interval is without width, however little noise there is
     if least is None:
         return value, value - half, value + half
     # Below the least there is, the upper end stays where it is for the least: no interval is empty.
