@@ -18,6 +18,7 @@ from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
 from confide.release.whole_table import key_of
 from confide.release.workload.measured_design import MeasuredDesign
+from confide.release.workload.partitioned import PartitionedDesign, read_measured
 from confide.workload.asked import AskedTable, LinearWorkload
 from confide.workload.domain import Binned
 from confide.workload.strategy.line import Floats, Kind, stretches
@@ -55,7 +56,7 @@ class WorkloadAnswers:
 
     table: Table
     linear: LinearWorkload
-    measured: MeasuredDesign
+    measured: MeasuredDesign | PartitionedDesign
     cost: Cost
     confidence: float
     unit: str
@@ -85,10 +86,8 @@ class WorkloadAnswers:
         """The answers of a table, or other stretches of the same columns."""
         own = self.linear.tables[place]
         asked = own if kinds is None else AskedTable(own.columns, kinds)
-        numbers = self.measured.sources[place]
-        values = self.measured.table(asked, numbers)
-        width = self.measured.half_widths(asked, numbers, self.confidence)
-        low, high = whole_ends(values, width)
+        values, below, above = self.measured.answers(asked, place, self.confidence)
+        low, high = whole_ends(below, above)
         return AnsweredTable(asked, self.linear.title(asked), values, low, high)
 
     # --- taking it elsewhere ------------------------------------------------------------------------------------------
@@ -205,12 +204,12 @@ class WorkloadAnswers:
         head, rest = kept.split(b"\n", 1)
         facts = json.loads(head)
         cost = Cost.from_dict(facts["cost"])
-        measured = MeasuredDesign.from_bytes(rest)
+        measured = read_measured(rest)
         return cls(table, linear, measured, cost, confidence, facts["unit"], facts["neighbours"], facts["test_noise"])
 
 
-def whole_ends(values: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """The whole numbers, from zero on, that an interval holds; where it holds none, zero."""
-    low = np.maximum(np.ceil(values - width), 0.0)
-    high = np.maximum(np.floor(values + width), 0.0)
+def whole_ends(below: Floats, above: Floats) -> tuple[Floats, Floats]:
+    """The whole numbers, from zero on, that an interval holds; where it holds none, its upper end."""
+    low = np.maximum(np.ceil(below), 0.0)
+    high = np.maximum(np.floor(above), 0.0)
     return np.minimum(low, high), high

@@ -11,6 +11,7 @@ from confide.mechanism import DiscreteGaussian, DiscreteLaplace
 from confide.privacy.amount import shown_value
 from confide.query.key_value import spelled
 from confide.release.whole_table import key_of
+from confide.release.workload.partitioned import PartitionedDesign
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.line import Floats
 
@@ -30,6 +31,10 @@ def fitted_cells(answers: "WorkloadAnswers", method: str) -> "pyarrow.Table":
     if method not in METHODS:
         raise ParameterError(f"there is no fit {shown_value(method)}; there are {', '.join(METHODS)}")
     measured, domain = answers.measured, answers.linear.domain
+    if isinstance(measured, PartitionedDesign):
+        raise ParameterError(
+            f"a table is not fitted to parts of a column; answer with another strategy than {measured.name}"
+        )
     cells = CellDomain(domain.names, domain.sizes)
     if cells.cells > MOST_CELLS:
         raise ParameterError(

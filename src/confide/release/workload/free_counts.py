@@ -48,7 +48,7 @@ def answer_sql(answers: "WorkloadAnswers", text: object, confidence: object) -> 
         raise QueryError(
             f"{prod(shape):,} groups are too many for one question, at most {MOST_COUNTS:,}; filter or bin"
         )
-    found: dict[Any, list[tuple[float, float]]] = {}
+    found: dict[Any, list[tuple[float, float, float]]] = {}
     values = [column for column in question.columns if not isinstance(column, ShownKey)]
     for shown in values:
         weights = _weights(shown.value, question)
@@ -64,12 +64,13 @@ def answer_sql(answers: "WorkloadAnswers", text: object, confidence: object) -> 
             labels = tuple(spelled(key, int(place)) for place in places[column.key])
             columns.append(KeyColumn(column.name, key_kind(key), labels))
             continue
-        pairs = np.array(found[column.name]).reshape(-1, 2)
+        numbers = np.array(found[column.name]).reshape(-1, 3)
         plain = isinstance(column.value, Measured) and len(question.measures[column.value.measure].terms) == 1
-        low, high = whole_ends(pairs[:, 0], pairs[:, 1]) if plain else (pairs[:, 0] - pairs[:, 1], pairs.sum(axis=1))
+        ends = numbers[:, 1], numbers[:, 2]
+        low, high = whole_ends(*ends) if plain else ends
         columns.append(
             ValueColumn(
-                column.name, "number", tuple(pairs[:, 0].tolist()), tuple(low.tolist()), tuple(high.tolist()),
+                column.name, "number", tuple(numbers[:, 0].tolist()), tuple(low.tolist()), tuple(high.tolist()),
                 answers.mechanism, "always",
             )
         )  # fmt: skip
@@ -114,7 +115,7 @@ def _count(
     groups: list[Any],
     group: tuple[Any, ...],
     level: float,
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """One number of one group: a query of the cells of the columns that it speaks of."""
     domain = answers.linear.domain
     where = question.summary.where

@@ -16,10 +16,12 @@ from confide.release.workload.noise import BlockNoise, powers, widths
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.design import mean_lengths
-from confide.workload.strategy.line import Floats, Kind, stretches
+from confide.workload.strategy.line import Floats, Integers, Kind, stretches
 from confide.workload.strategy.stored import read_line, spelled_line
 
 FORMAT: Final = 1
+Ends = tuple[Floats, Floats, Floats]
+"""Estimates with the lower and the upper ends of their intervals."""
 ROUNDING: Final = 1e-10
 """Of all estimated cells together: more than what doubles lose where cells are estimated and added up."""
 
@@ -100,8 +102,22 @@ class MeasuredDesign:
         used = [self.noises[number] for number in numbers]
         return widths(second, fourth, used, confidence)
 
-    def count(self, columns: tuple[int, ...], query: Floats, confidence: float) -> tuple[float, float] | None:
-        """A count of the cells of some columns, with its half-width; None if it does not follow from what was measured.
+    def stretch_widths(self, starts: Integers, stops: Integers, confidence: float) -> Floats:
+        """Half-widths of stretches of the cells of the only block, which has one column."""
+        (block,), (noise,) = self.blocks, self.noises
+        second, fourth = block.lines[0].spread(starts, stops, fourth=isinstance(noise.law, DiscreteLaplace))
+        square, quad = powers(noise, block.fineness)
+        return widths(square * second, quad * fourth, [noise], confidence) + self.rounding((0,))
+
+    def answers(self, table: AskedTable, place: int, confidence: float) -> Ends:
+        """The answers of a table, and the ends of their intervals."""
+        numbers = self.sources[place]
+        values = self.table(table, numbers)
+        width = self.half_widths(table, numbers, confidence)
+        return values, values - width, values + width
+
+    def count(self, columns: tuple[int, ...], query: Floats, confidence: float) -> tuple[float, float, float] | None:
+        """A count of the cells of some columns, with the ends of its interval; None if it does not follow.
 
         `query` has an axis for each of the columns.
         """
@@ -121,8 +137,8 @@ class MeasuredDesign:
             second += square * float((scaled**2 * (1 if factors is None else factors)).sum())
             fourth += quad * float((scaled**4).sum())
         used = [self.noises[number] for number in numbers]
-        width = widths(np.array([second]), np.array([fourth]), used, confidence)
-        return value, float(width[0]) + self.rounding(numbers)
+        width = float(widths(np.array([second]), np.array([fourth]), used, confidence)[0]) + self.rounding(numbers)
+        return value, value - width, value + width
 
     def _handed(self, block: ProductBlock, columns: tuple[int, ...], query: Floats) -> Floats:
         """A query of some columns on the cells of a block: means where the block lacks a column, all of it where the

@@ -19,6 +19,7 @@ from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.workload.measured_design import MeasuredDesign
 from confide.release.workload.noise import powers, widths
+from confide.release.workload.partition_price import PricedPartition
 from confide.release.workload.request import PricedWorkload, WorkloadOptions, WorkloadRequest, bind_answer
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.each_cell import IdentityLine
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 MOST_LISTED: Final = 12
 """Tables that a plan lists one by one; more are put together by what they count."""
 _TRIES: Final = 60
+
+Priced = PricedWorkload | PricedPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class WorkloadPlan:
     affordable: bool
     budget: BudgetState
     account: str
+    looks: bool
+    """Whether parts are found by looking at the data, at a part of the cost: widths are then those of whole parts."""
     consistent: bool
     """Whether parts add up to totals in all tables, and not only within each."""
 
@@ -102,6 +107,7 @@ class WorkloadPlan:
             "unit": self.unit,
             "neighbours": self.neighbours,
             "affordable": self.affordable,
+            "looks": self.looks,
             "consistent": self.consistent,
         }
 
@@ -122,6 +128,11 @@ class WorkloadPlan:
             f"{self.strategy}: {self.measured:,} numbers are measured, {self.mechanism} noise{self._agreeing}",
             f"cost {self.cost} for all of it · protects one {self.unit} ({self.neighbours})",
         ]
+        if self.looks:
+            said.append(
+                "parts are found first, at a quarter of ε: widths are at most these for whole parts; of cells within a "
+                "part only its count bounds them"
+            )
         if not self.affordable:
             said.append(f"the budget does not hold it: {self.budget}")
         return said
@@ -199,16 +210,16 @@ def _zeros(value: Fraction) -> int:
     return count
 
 
-def _worst(priced: PricedWorkload) -> float:
+def _worst(priced: Priced) -> float:
     return max(group.worst for group in _groups(priced))
 
 
-def _planned(standing: Standing, priced: PricedWorkload, account: str) -> WorkloadPlan:
+def _planned(standing: Standing, priced: Priced, account: str) -> WorkloadPlan:
     request = priced.request
     return WorkloadPlan(
         table=request.table.name,
         workload=request.linear.describe(),
-        strategy=priced.design.strategy,
+        strategy=request.strategy if isinstance(priced, PricedPartition) else priced.design.strategy,
         mechanism=f"discrete {priced.design.noise}",
         measured=priced.design.numbers,
         groups=tuple(_groups(priced)),
@@ -220,11 +231,12 @@ def _planned(standing: Standing, priced: PricedWorkload, account: str) -> Worklo
         affordable=standing.holds(priced.loss),
         budget=budget_state(standing),
         account=account,
+        looks=isinstance(priced, PricedPartition),
         consistent=priced.design.strategy == "residual" or len(priced.design.blocks) == 1,
     )
 
 
-def _groups(priced: PricedWorkload) -> list[PlannedAnswers]:
+def _groups(priced: Priced) -> list[PlannedAnswers]:
     linear, measured = priced.request.linear, priced.measured()
     several = len(linear.tables) > MOST_LISTED
     found: dict[str, list[tuple[int, float, float]]] = {}

@@ -26,6 +26,7 @@ from confide.release.whole_table import TabulatedTable, tabulated
 from confide.release.workload.answers import WorkloadAnswers
 from confide.release.workload.measured_design import MeasuredDesign
 from confide.release.workload.noise import BlockNoise, forecast, noises_for
+from confide.release.workload.partition_price import PARTITIONS, PricedPartition, price_partition
 from confide.workload.asked import AskedTable, LinearWorkload, bound_linear, columns_of
 from confide.workload.identity import WORKLOAD_SPELLING
 from confide.workload.strategy.block import UnitChange
@@ -71,18 +72,20 @@ class WorkloadRequest:
     def change(self) -> UnitChange:
         return UnitChange(self.counted.rows, self.counted.neighbours == "replace-one")
 
-    def price(self, budget: Budget) -> "PricedWorkload":
+    def price(self, budget: Budget) -> "PricedWorkload | PricedPartition":
         priced = self.planned(budget)
         require_room_for(priced)
         return priced
 
-    def planned(self, budget: Budget) -> "PricedWorkload":
+    def planned(self, budget: Budget) -> "PricedWorkload | PricedPartition":
         """The same, whether a ledger would keep the answer or not."""
         return made_at(self.epsilon, lambda epsilon: self.priced_at(budget, epsilon))
 
-    def priced_at(self, budget: Budget, epsilon: Fraction) -> "PricedWorkload":
+    def priced_at(self, budget: Budget, epsilon: Fraction) -> "PricedWorkload | PricedPartition":
         """The design of the least exact forecast, of all that the strategy and the budget allow."""
         cost = budget.cost(epsilon)
+        if self.strategy in PARTITIONS:
+            return price_partition(replace(self, epsilon=epsilon), cost)
         kinds: tuple[NoiseKind, ...] = ("laplace",) if isinstance(cost, PureDP) else ("gaussian", "laplace")
         found: list[tuple[float, Design, tuple[BlockNoise, ...]]] = []
         refusal: ParameterError | None = None
@@ -185,7 +188,7 @@ def _table_of(policy: Policy, options: WorkloadOptions) -> Table:
     return private_table(policy, options.table, "answer")
 
 
-def require_room_for(priced: PricedWorkload) -> None:
+def require_room_for(priced: PricedWorkload | PricedPartition) -> None:
     """Refuse what a ledger would not keep, before anything is charged; plans are for any size."""
     dense = sum(
         2 * line.rows * line.size

@@ -42,6 +42,8 @@ AUTO_DENSE: Final = 1_024
 """Cells of a column for which `auto` looks for the least error there is; longer ones take minutes, and a name."""
 AUTO: Final = "auto"
 NAMES: Final = ("direct", *LINES, "residual")
+LOOKING: Final = ("privtree", "dawa")
+"""Strategies that look at the data first, and are no design: `release.workload.partition_price` has them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,8 @@ def designs(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: st
     """The designs of a strategy for one kind of noise: of `auto` all that suit."""
     if strategy != AUTO:
         if strategy not in NAMES:
-            raise ParameterError(f"there is no strategy {strategy!r}; there are auto, {', '.join(NAMES)}")
+            known = ", ".join((*NAMES, *LOOKING))
+            raise ParameterError(f"there is no strategy {strategy!r}; there are auto, {known}")
         made = _design(sizes, tables, strategy, noise)
         if made is None:
             raise ParameterError(_unsuited(strategy, sizes, tables, noise))

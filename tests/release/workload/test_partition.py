@@ -1,0 +1,111 @@
+"""Strategies that look first: parts at a quarter of ε, exact laws for whole parts, bounds for their cells."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import confide
+import confide.testing
+from confide.errors import ParameterError
+from confide.privacy.loss import ZCDP, PureDP
+from confide.release.workload.partition_price import Split
+from confide.workload.strategy.partition import Partition
+from tests.release import samples
+
+CELLS = 256
+
+
+def counts() -> np.ndarray:
+    """A few dense cells, an even stretch, and nothing elsewhere."""
+    made = np.zeros(CELLS, dtype=np.int64)
+    made[10:14] = [900, 40, 700, 5]
+    made[64:128] = 20
+    return made
+
+
+def session(budget: dict[str, Any], seed: int = 1, rows: str = "private") -> Any:
+    columns = {"x": {"range": [0, CELLS - 1]}, "g": {"values": ["a"]}}
+    table = {"rows": rows, "size": 3_000, "columns": columns}
+    policy = {"confide": 1, "budget": budget, "unit": "row", "tables": {"t": table}}
+    own = np.repeat(np.arange(CELLS), counts())
+    return confide.testing.open(policy, data={"t": pl.DataFrame({"x": own, "g": ["a"] * len(own)})}, seed=seed)
+
+
+@pytest.mark.parametrize("strategy", ["privtree", "dawa"])
+@pytest.mark.parametrize("budget", [samples.PURE, samples.APPROXIMATE], ids=["pure", "approximate"])
+def test_intervals_hold_for_whole_parts_and_for_their_cells(strategy: str, budget: dict[str, Any]) -> None:
+    """40 measurements of 256 prefixes: at least 95 % hold on average, and were binomial 3·10⁻⁵ for 90 %."""
+    people = session(budget)
+    sums = np.cumsum(counts())
+    held = []
+    for number in range(40):
+        found = people.answer(
+            confide.prefixes("x"), epsilon=Fraction(1, 2) + Fraction(number, 10**9), strategy=strategy
+        )
+        table = found.to_arrow()
+        held.append(((table["count_low"].to_numpy() <= sums) & (sums <= table["count_high"].to_numpy())).mean())
+    assert np.mean(held) >= 0.93
+    assert people.budget.spent == pytest.approx(20, rel=0.2) or budget is samples.APPROXIMATE
+
+
+def test_sql_of_parts_has_bounds() -> None:
+    people = session(samples.APPROXIMATE)
+    found = people.answer(confide.ranges("x"), epsilon=1, strategy="privtree")
+    row = next(row for row in found.to_arrow().to_pylist() if (row["x_from"], row["x_to"]) == (12, 90))
+    value = found.sql("SELECT COUNT(*) AS n FROM t WHERE x BETWEEN 12 AND 90").values[0]
+    assert value.values[0] == pytest.approx(row["count"])
+    assert (value.low[0], value.high[0]) == (row["count_low"], row["count_high"])
+    apart = found.sql("SELECT COUNT(*) AS n FROM t WHERE x < 20 OR x >= 100").values[0]
+    truth = int(counts()[:20].sum() + counts()[100:].sum())
+    assert apart.low[0] <= truth <= apart.high[0]
+    assert "privtree" in found.strategy
+    again = people.answer(confide.ranges("x"), epsilon=1, strategy="privtree")
+    assert again.stored
+    assert again.to_arrow().equals(found.to_arrow())
+
+
+def test_empty_stretches_are_one_part() -> None:
+    found = session(samples.APPROXIMATE).answer(confide.prefixes("x"), epsilon=1, strategy="privtree")
+    assert found.measured.partition.parts < CELLS / 2
+
+
+def test_what_is_spent_on_finding_and_on_measuring_adds_up() -> None:
+    pure = Split.of(PureDP(Fraction(1)))
+    assert pure.measuring == PureDP(Fraction(3, 4))
+    assert pure.finding == Fraction(1, 4)
+    both = Split.of(ZCDP(Fraction(1, 10)))
+    assert isinstance(both.measuring, ZCDP)
+    assert both.finding**2 / 2 + both.measuring.rho == Fraction(1, 10)
+    assert both.measuring.rho >= Fraction(15, 160)
+
+
+def test_rows_that_are_replaced_change_two() -> None:
+    plans = [session(samples.PURE, rows=rows).plan_answer(confide.prefixes("x"), epsilon=1, strategy="privtree")
+             for rows in ("private", "public")]  # fmt: skip
+    assert plans[1].worst > 1.9 * plans[0].worst
+    assert "parts are found first" in str(plans[0])
+
+
+def test_what_is_refused() -> None:
+    people = session(samples.PURE)
+    with pytest.raises(ParameterError, match="finds parts of one column"):
+        people.answer(confide.ranges("x", by="g"), epsilon=1, strategy="privtree")
+    with pytest.raises(ParameterError, match="not fitted to parts"):
+        people.answer(confide.ranges("x"), epsilon=1, strategy="dawa").microdata()
+
+
+def test_parts_within_and_parts_touched() -> None:
+    partition = Partition((0, 4, 5, 8))
+    inner = [
+        tuple(int(end[0]) for end in partition.inner(np.array([a]), np.array([b]))) for a, b in ((0, 8), (1, 5), (2, 3))
+    ]
+    assert inner == [(0, 3), (1, 2), (1, 1)]
+    outer = [
+        tuple(int(end[0]) for end in partition.outer(np.array([a]), np.array([b]))) for a, b in ((0, 8), (1, 5), (2, 3))
+    ]
+    assert outer == [(0, 3), (0, 2), (0, 1)]
+    least, mean, most = partition.of_query(np.array([1.0, 0, 0, 0, 1, 1, 1, 1]))
+    assert (least.tolist(), mean.tolist(), most.tolist()) == ([0, 1, 1], [0.25, 1, 1], [1, 1, 1])
