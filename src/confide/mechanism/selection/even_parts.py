@@ -19,8 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanism.noise.largest import LARGEST_WALK, keep_scale
-from confide.mechanism.noise.law import DiscreteLaplace
+from confide.mechanism.noise.law import LARGEST_WALK, DiscreteLaplace, keep_scale
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
 from confide.privacy.loss import PureDP

@@ -13,7 +13,7 @@ import numpy as np
 from confide.workload.strategy.line import AnyIntegers, Floats, Integers, LineStrategy, Norms
 
 MOST_ROWS_BITS: Final = 44
-"""No table has 2⁴⁴ rows or more; `mechanism.noise.largest` holds the same bound, and a test that they agree."""
+"""No table has 2⁴⁴ rows or more; `mechanism.noise.law` holds the same bound, and a test that they agree."""
 FINE_BITS: Final = 16
 """What is measured is made so fine that its largest entry has so many bits: noise in whole numbers is then smooth."""
 
