@@ -130,4 +130,61 @@ def test_data_given_as_a_policy_is_refused(run: Run, made: Path, tmp_path: Path)
     shutil.copy(made / "person.parquet", tmp_path / "person.parquet")
     result = run("check", tmp_path / "person.parquet")
     assert result.exit_code == 1
-    assert "not UTF-8 text" in result.stderr
+    assert "this is a file of data (draft a policy from it: confide init" in result.stderr
+
+
+# --- what is typed in the wrong place ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["sql", "plan"])
+def test_sql_in_the_place_of_the_policy(run: Run, policy: Path, command: str) -> None:
+    result = run(command, "SELECT COUNT(*) AS n FROM person", policy, "-e", "1")
+    assert result.exit_code == 1
+    assert "this is SQL (the policy comes first, and then the SQL)" in result.stderr
+
+
+def test_a_number_in_quotes_or_with_commas(run: Run, unused: Path) -> None:
+    text = unused.read_text()
+    unused.write_text(text.replace("grain: 0.01", 'grain: "0.01"').replace("size: 2000", "size: 2,000"))
+    said = " ".join(run("check", unused).stderr.split())
+    assert "expected a number, found the text '0.01' (write it without quotes: 0.01)" in said
+    assert "expected a number, found the text '2,000' (write it without commas: 2000)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("sql", "POLICY", "SELECT COUNT(*) AS n FROM person", "-e", "0,1"), "written with a point, not a comma"),
+        (("sql", "POLICY", "SELECT COUNT(*) AS n FROM person WHERE sex = F", "-e", "1"), "in single quotes: 'F'"),
+        (("synthesize", "POLICY", "-k", "two", "-e", "1"), "write for example 3"),
+        (("synthesize", "POLICY", "-k", "2", "-e", "1"), "(at the terminal --table person)"),
+        (("ledger", "show", "POLICY", "--last", "x"), "write for example 20"),
+        (
+            ("trust", "POLICY", "SELECT COUNT(*) FROM person", "-s", "persn=x.csv", "-e", "1"),
+            "the policy has no such table",
+        ),
+        (("demo", "--dir", "POLICY"), "this is a file; name a folder"),
+        (("ledger", "export", "POLICY", "--output", "none/x.jsonl"), "there is no folder none; make it first"),
+        (("init", "POLICY"), "if it is a policy, run: confide check"),
+        (("init", "host=localhost dbname=x"), "is given by its address: postgresql://"),
+    ],
+)
+def test_each_mistake_says_what_to_write(
+    run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(policy.parent)
+    result = run(*(str(policy) if part == "POLICY" else part for part in arguments))
+    assert result.exit_code in (1, 2), result.output
+    assert words in " ".join(result.stderr.split())
+
+
+def test_a_budget_that_does_not_hold_tells_its_amounts_apart(run: Run, policy: Path) -> None:
+    policy.write_text(policy.read_text().replace("unit:", 'analysts: {ann: 0.5, "*": 2.5}\nunit:'))
+    assert run("ledger", "amend", policy).exit_code == 0
+    assert run("sql", policy, "SELECT COUNT(*) AS m FROM person", "-e", "2.4").exit_code == 0
+    said = run("sql", policy, "SELECT COUNT(*) AS n FROM person", "-e", "2.5", "-a", "ann").stderr
+    sentences = " ".join(said.split()).split(". ")
+    assert sum("whole budget" in sentence for sentence in sentences) == 1
+    assert sum("analyst 'ann' may spend" in sentence for sentence in sentences) == 1
+    assert not any("whole budget" in sentence and "ann" in sentence for sentence in sentences)
+    assert any(sentence.startswith("Nothing was charged; a question at ε ≤ 0.5") for sentence in sentences)

@@ -271,7 +271,7 @@ def test_init_refuses_an_empty_folder_and_a_place_it_cannot_write(run: Run, csv:
     assert "oracle:// is not known" in run("init", "oracle://host/x").stderr
     result = run("init", csv, "-o", tmp_path / "none" / "p.yaml")
     assert result.exit_code == 1
-    assert "No such file or directory" in result.stderr
+    assert "there is no folder" in result.stderr
 
 
 # --- paid for ---------------------------------------------------------------------------------------------------------

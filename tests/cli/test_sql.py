@@ -136,7 +136,7 @@ def test_each_analyst_has_answers_and_a_cap_of_their_own(run: Run, policy: Path)
     assert first["budget"]["cap"] == 0.5
     refused = run("sql", policy, "SELECT COUNT(*) AS m FROM visit", "-e", "0.2", "--analyst", "bob")
     assert refused.exit_code == 1
-    assert "everybody without a cap of their own, together, may spend ε = 0.2" in " ".join(refused.stderr.split())
+    assert "Everybody without a cap of their own, together, may spend ε = 0.2" in " ".join(refused.stderr.split())
     again = run("sql", policy, COUNT, "-e", "0.2", "--analyst", "bobby")
     assert again.exit_code == 1, "a new name is not a new cap"
     misspelt = run("sql", policy, "SELECT COUNT(*) AS m FROM visit", "-e", "0.2", "--analyst", "Ann ")

@@ -96,7 +96,7 @@ def _workload(options: AnswerCommand) -> "Workload":
     by = _names(options.by, "--by")
     parts = [ranges(*_names(text, "--ranges"), by=by) for text in options.ranges]
     parts += [prefixes(*_names(text, "--prefixes"), by=by) for text in options.prefixes]
-    k = read_whole(options.marginals, "--marginals")
+    k = read_whole(options.marginals, "--marginals", 3)
     if k is not None:
         parts.append(marginals(k, None if options.columns is None else _names(options.columns, "--columns")))
     elif options.columns is not None:

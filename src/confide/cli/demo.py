@@ -130,6 +130,8 @@ def _prepare(place: Path, census: Census) -> Path:
     """Data and policy in their folder. What is there from an earlier run is used again, and nothing is overwritten."""
     policy = place / "policy.yaml"
     text = POLICY.replace("PEOPLE", str(len(census.person["age"]))).replace("VISITS", str(len(census.visit["cost"])))
+    if place.exists() and not place.is_dir():
+        raise ParameterError(f"--dir {place}: this is a file; name a folder, which is made if it is not there")
     place.mkdir(parents=True, exist_ok=True)
     files = [place / f"{table}.parquet" for table in _TABLES]
     if policy.exists() and policy.read_text() == text and all(file.exists() for file in files):

@@ -126,7 +126,7 @@ def create(policy: str, ledger: str | None, as_json: bool) -> None:
 
 def show(policy: str, last: str, ledger: str | None, as_json: bool) -> None:
     rules = Policy.load(policy)
-    count = read_whole(last, "--last")
+    count = read_whole(last, "--last", 20)
     if count is None or count < 1:
         raise ParameterError(f"--last {last} is not a number of entries; write a whole number above 0")
     with waiting("reading the ledger"):

@@ -93,13 +93,13 @@ def read_share(text: str, option: str) -> float:
         raise ParameterError(f"{option} {text!r} is not a number; write for example 0.95") from None
 
 
-def read_whole(text: str | None, option: str) -> int | None:
+def read_whole(text: str | None, option: str, example: int = 100_000) -> int | None:
     if text is None:
         return None
     try:
         return int(text.replace(",", "").replace("_", ""))
     except ValueError:
-        raise ParameterError(f"{option} {text!r} is not a whole number; write for example 100000") from None
+        raise ParameterError(f"{option} {text!r} is not a whole number; write for example {example}") from None
 
 
 def read_within(text: str | None) -> str | dict[str, str] | None:

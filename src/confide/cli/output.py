@@ -14,6 +14,9 @@ def new_file(path: Path, advice: str) -> Iterator[IO[str]]:
         stream = path.open("x", encoding="utf-8")
     except FileExistsError:
         raise occupied(path, "it is there already", advice) from None
+    except FileNotFoundError:
+        what = f"there is no folder {path.parent}; make it first, or write elsewhere"
+        raise FileNotFoundError(errno.ENOENT, what, str(path)) from None
     try:
         with stream:
             yield stream

@@ -108,7 +108,7 @@ def _tell(
 def _workload(options: SynthesisCommand, session: Session) -> Workload:
     parts: list[Workload] = []
     if options.marginals is not None:
-        parts.append(marginals(read_whole(options.marginals, "--marginals") or 0))
+        parts.append(marginals(read_whole(options.marginals, "--marginals", 3) or 0))
     if options.thresholds is not None:
         need, word, k = options.thresholds.partition("-of-")
         if not word or not need.isdecimal() or not k.isdecimal():
@@ -140,9 +140,9 @@ def _arguments(options: SynthesisCommand) -> dict[str, Any]:
         "columns": _names(options.columns),
         "bins": bins or None,
         "select": options.select,
-        "rounds": read_whole(options.rounds, "--rounds"),
-        "picks": read_whole(options.picks, "--picks"),
-        "rows": read_whole(options.rows, "--table-rows"),
+        "rounds": read_whole(options.rounds, "--rounds", 5),
+        "picks": read_whole(options.picks, "--picks", 10),
+        "rows": read_whole(options.rows, "--table-rows", 200),
     }
 
 

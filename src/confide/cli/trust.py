@@ -9,6 +9,7 @@ from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_sql
 from confide.cli.sql import budget_facts, chart_place, draw, opened, say_where
 from confide.errors import ParameterError
+from confide.policy import Policy
 from confide.release.verdict.synthetic_check import read_file
 
 
@@ -33,7 +34,7 @@ class TrustOptions:
         texts = [read_sql(text) for text in self.sql]
         return {
             "sql": texts[0] if len(texts) == 1 else texts,
-            "synthetic": _synthetic(self.synthetic),
+            "synthetic": _synthetic(self.synthetic, Policy.load(self.policy)),
             "within": self.within,
             "mechanism": self.mechanism,
             "prefer": self.prefer,
@@ -93,7 +94,7 @@ def trust(options: TrustOptions, as_json: bool) -> None:
     )
 
 
-def _synthetic(given: list[str]) -> Any:
+def _synthetic(given: list[str], rules: Policy) -> Any:
     """A file, or files by table: person=twin.parquet. Who types is the custodian, and the files are theirs."""
     if not given:
         raise ParameterError("give the synthetic data: --synthetic twin.parquet, or --synthetic person=twin.parquet")
@@ -103,6 +104,11 @@ def _synthetic(given: list[str]) -> Any:
         return read_file(Path(given[0]), "the synthetic data")
     if len(named) != len(given) or len({name for name, _ in named}) < len(named):
         raise ParameterError("of several synthetic files each names its table: --synthetic person=twin.parquet")
+    strange = [name for name, _ in named if name not in rules.tables]
+    if strange:
+        raise ParameterError(
+            f"--synthetic {strange[0]}=...: the policy has no such table; it has {', '.join(rules.tables)}"
+        )
     return {name: read_file(Path(file), f"the synthetic {name}") for name, file in named}
 
 

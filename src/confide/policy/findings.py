@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 
 from confide.errors import PolicyError, Problem
-from confide.policy.node import Block, Leaf, Listing, Node, Path, line_at, ratio
+from confide.policy.node import Block, Leaf, Listing, Node, Path, line_at, plain_leaf, ratio
 
 _ALIASES = {
     "bounds": "range",
@@ -138,6 +138,11 @@ def read_number(node: Node, path: Path, findings: Findings) -> Fraction | None:
             return None
         if isinstance(node.value, str) and (number := ratio(node.value)) is not None:
             return number
+        meant = node.value.replace(",", "") if isinstance(node.value, str) else ""
+        if isinstance(plain_leaf(meant, None).value, int | Fraction) and meant:
+            how = "write it without quotes" if meant == node.value else "write it without commas"
+            findings.add(path, f"expected a number, found {say(node)}", f"{how}: {meant}")
+            return None
     _expected("a number", node, path, findings)
     return None
 

@@ -1,9 +1,13 @@
 """From a file, a text or a dict to the parts of a policy, or to one error that holds every mistake."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
+from typing import Final
 
 from confide.errors import PolicyError, Problem
+from confide.policy.file_kind import kind_of
 from confide.policy.findings import Findings
 from confide.policy.node import Block, Node, UnreadableError, from_python
 from confide.policy.parsing import Parts, read_parts
@@ -11,6 +15,8 @@ from confide.policy.smartnoise import is_smartnoise, translate
 from confide.policy.value_list import quoted_marks
 from confide.policy.yaml_text import compose
 from confide.privacy.limits import LONGEST_POLICY
+
+_SQL: Final = re.compile(r"\s*(SELECT|WITH)\s", re.IGNORECASE)
 
 Also = Mapping[str, object] | None
 """Top-level keys that are given beside a document."""
@@ -75,6 +81,10 @@ def text_of(path: Path) -> str:
     def refuse(what: str, advice: str) -> PolicyError:
         return PolicyError((Problem(str(path), what, advice),), str(path))
 
+    if _SQL.match(str(path)):
+        raise PolicyError((Problem("the policy", "this is SQL", "the policy comes first, and then the SQL"),))
+    if kind_of(path) is not None and path.exists():
+        raise refuse("this is a file of data", f"draft a policy from it: confide init {quote(str(path))}")
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_POLICY + 1)

@@ -110,6 +110,8 @@ def _read(text: str, name: str) -> Fraction:
         return Fraction(int(numerator), int(denominator))
     if stripped.lstrip("+-").lower() in _NOT_FINITE:
         raise _refusal(text, name, "it must be finite")
+    if _NUMBER.fullmatch(stripped.replace(",", ".")):
+        raise _refusal(text, name, "numbers are written with a point, not a comma")
     raise _refusal(text, name, "it is not a number, or is out of range")
 
 

@@ -224,7 +224,9 @@ class Scope:
         matches = [(source, match) for source in sources for match in source.matches(name)]
         if not matches:
             names = [column for source in sources for column in (*source.columns, *source.derived)]
-            raise QueryError(f"there is no column {name[:60]}; {nearest(name, names, 'the policy names')}")
+            lists = [own.values for source in sources for own in source.columns.values() if isinstance(own, Category)]
+            text = f"; a text stands in single quotes: '{name}'" if any(name in own for own in lists) else ""
+            raise QueryError(f"there is no column {name[:60]}; {nearest(name, names, 'the policy names')}{text}")
         if len(matches) > 1:
             owners = " or ".join(f"{source.alias}.{name}" for source, _ in matches)
             raise QueryError(f"the column {name} could be {owners}; write the table before it")

@@ -101,5 +101,8 @@ def private_table(policy: Policy, name: str | None, purpose: str = "synthesize")
             raise ParameterError(f"there is no private table {shown_value(name)}; there are {', '.join(private)}")
         return private[name]
     if len(private) != 1:
-        raise ParameterError(f"say which table to {purpose}: table={' or table='.join(map(repr, private))}")
+        options = " or table=".join(map(repr, private))
+        raise ParameterError(
+            f"say which table to {purpose}: table={options} (at the terminal --table {next(iter(private))})"
+        )
     return next(iter(private.values()))

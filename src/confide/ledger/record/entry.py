@@ -239,14 +239,15 @@ def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
     lefts = [left]
     if not holds(left, payment.amount):
         parts.append(
-            f"of the budget of {budget}, {_as_epsilon(terms, total)} is spent and {_as_epsilon(terms, left)} is left"
+            f"Of the whole budget of {budget}, {_as_epsilon(terms, total)} is spent "
+            f"and {_as_epsilon(terms, left)} is left"
         )
     if limit is not None:
         left_own = _minus(limit[0], own)
         if not holds(left_own, payment.amount):
-            who = f"analyst {payment.analyst!r}"
+            who = f"The analyst {payment.analyst!r}"
             if terms.shares(payment.analyst):
-                who = "everybody without a cap of their own, together,"
+                who = "Everybody without a cap of their own, together,"
             parts.append(
                 f"{who} may spend ε = {show(limit[1])}, of which {_as_epsilon(terms, own)} is spent "
                 f"and {_as_epsilon(terms, left_own)} is left"
@@ -258,11 +259,11 @@ def refusal(total: Quanta, terms: Terms, payment: Payment, own: Quanta) -> str:
         fits = [budget.largest_under(account, of_quanta(own_left)) for own_left in lefts]
         largest[account] = None if None in fits else min(most for most in fits if most is not None)
     if len(left) > 1 and payment.amount[1] > left[1]:
-        parts.append(f"its δ of {show(from_quanta(payment.amount[1]))} is more than is left of δ")
+        parts.append(f"Its δ of {show(from_quanta(payment.amount[1]))} is more than is left of δ")
     called = "question" if len(largest) == 1 else "{} call"
     room = [f"a {called.format(account)} at ε ≤ {show(most)}" for account, most in largest.items() if most]
     fitting = f"{', or '.join(room)} would fit" if room else "no question fits any more"
-    return "; ".join(parts) + f". Nothing was charged; {fitting}."
+    return ". ".join(parts) + f". Nothing was charged; {fitting}."
 
 
 def _as_epsilon(terms: Terms, quanta: Quanta) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from confide.engine.duckdb.stored_tables import stored_tables
 from confide.engine.duckdb.text_file import read_header
 from confide.errors import SourceError
-from confide.host.address import is_postgres
+from confide.host.address import is_postgres, is_settings
 from confide.policy import Policy
 from confide.policy.draft import StoredTable
 from confide.policy.file_kind import endings, kind_of
@@ -72,6 +72,8 @@ def _stored(place: str, table: str | None) -> tuple[StoredTable, ...]:
 
         full = str(Path(path).resolve()) if Path(path).exists() else path
         return (StoredTable(table or _table_name(Path(path)), spark_files(None, full), f"spark:{full}"),)
+    if is_settings(place):
+        raise SourceError("a PostgreSQL server is given by its address: postgresql://user@host/database?schema=NAME")
     if "://" in place:
         raise SourceError(f"{place.partition('://')[0]}:// is not known; give files, postgresql://... or spark")
     path_here = Path(place)
@@ -100,12 +102,11 @@ def _is_part(path: Path) -> bool:
 def _file(path: Path, table: str | None) -> tuple[StoredTable, ...]:
     """Of a CSV file only the header is read, and types stay unknown."""
     if not path.exists():
-        raise SourceError(f"{path} does not exist")
-    if path.is_dir():
-        raise SourceError(f"{path} is a folder; give one data file")
+        raise SourceError(f"{path} does not exist; check the path")
     kind = kind_of(path)
     if kind is None:
-        raise SourceError(f"{path.name} is not of a known kind; a policy is drafted from {endings()}")
+        known = "; if it is a policy, run: confide check" if path.suffix in (".yaml", ".yml") else ""
+        raise SourceError(f"{path.name} is not of a known kind; a policy is drafted from {endings()}{known}")
     try:
         if kind == "duckdb":
             return _chosen(path.name, stored_tables(path), table, str(path))
