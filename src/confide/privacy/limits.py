@@ -20,6 +20,8 @@ MOST_KEYS: Final = 32
 MOST_GROUPS: Final = 1_000_000
 MOST_DERIVED_ROWS: Final = 20_000
 """Of a released table of which more is computed: outer queries, windows, functions."""
+MOST_INNER_QUESTIONS: Final = 50
+"""Of one text: different ones."""
 MOST_STATEMENTS: Final = 200
 """Of one text that holds several."""
 MOST_INNER_NUMBERS: Final = 4

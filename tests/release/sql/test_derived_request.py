@@ -144,3 +144,29 @@ def test_what_is_refused_says_what_to_write(sql: str, words: str, session: Sessi
     with pytest.raises(QueryError, match=words):
         session.sql(sql, epsilon=1)
     assert session.budget.spent == 0
+
+
+OPEN = {**POLICY, "budget": {"epsilon": 1e5, "delta": 1e-6}, "tables": {"person": {"columns": {
+    **POLICY["tables"]["person"]["columns"], "job": {"type": "text"}}}}}  # fmt: skip
+
+
+def test_keys_that_a_threshold_shows_are_computed_with_as_well(tables: dict[str, Any]) -> None:
+    """The number that showed a key has a law of its own; a median is made for all cells that it stands in."""
+    jobs = ["baker"] * 400 + ["smith"] * 300 + ["miller"] * 199 + ["king"]
+    data = {"person": tables["person"].append_column("job", [jobs])}
+    inner = "(SELECT job, COUNT(*) AS n, MEDIAN(income) AS m FROM person GROUP BY job)"
+    with confide.testing.open(OPEN, data, seed=4) as session:
+        counts = "(SELECT job, COUNT(*) AS n FROM person GROUP BY job)"
+        answer = session.sql(f"SELECT SUM(n) AS s, MAX(n) AS x, COUNT(*) AS k FROM {counts}", epsilon=2)
+        assert answer["s"].low[0] <= 899 <= answer["s"].high[0]
+        assert answer["x"].low[0] <= 400 <= answer["x"].high[0]
+        assert answer["k"].values == (3,)
+        ranked = session.sql(f"SELECT job, m, RANK() OVER (ORDER BY n DESC) AS r FROM {inner} ORDER BY r", epsilon=20)
+        assert ranked["job"].values == ("baker", "smith", "miller")
+        assert all(
+            low <= value <= high
+            for value, low, high in zip(ranked["m"].values, ranked["m"].low, ranked["m"].high, strict=True)
+        )
+        assert any("left out" in note for note in ranked.notes)
+        plan = session.plan(f"SELECT MAX(m) AS m FROM {inner} WHERE n > 10", epsilon=20)
+        assert plan.half_width["m"] > 0

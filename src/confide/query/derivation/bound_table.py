@@ -18,6 +18,10 @@ class BoundTable:
     """Of its tree: what is named twice counts twice."""
     keyed: frozenset[int] | None = None
     """Places of public columns that no two rows share; None if there may be none."""
+    depth: int = 0
+    """How many functions in each other say whether a row is there."""
+    blurred: bool = False
+    """Whether rows were put together by how their released numbers look: nothing is computed of them any more."""
 
 
 def renamed(bound: BoundTable, names: tuple[str, ...]) -> BoundTable:

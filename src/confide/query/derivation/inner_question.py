@@ -1,11 +1,16 @@
 """A SELECT over rows of the data, taken apart: the question that it asks, and what it makes of the answer."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from confide.errors import QueryError
+from confide.query.derivation.derivation import DerivedColumn
 from confide.query.derivation.shape import REALS, Known, alike, is_aggregate, is_zero
+from confide.query.key_value import key_kind
 from confide.query.literal import bare
 from confide.query.parse import shown
+from confide.query.question import Question, ShownKey
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 _LEFT = ("having", "qualify", "windows", "order", "limit", "offset", "distinct", "with_")
@@ -42,6 +47,17 @@ class InnerQuestion:
         if own is None and isinstance(node, exp.Column) and node.name.casefold() not in self._aliases:
             raise QueryError(f"{shown(node)} is neither in GROUP BY nor inside an aggregate; rows never leave the data")
         return None if own is None else len(self.keys) + own
+
+    def columns(self, question: Question) -> tuple[DerivedColumn, ...]:
+        """What is known of the columns of the answer: keys under the names that they have here, then values."""
+        found = [
+            DerivedColumn(column.name, key_kind(question.keys[column.key]), public=True)
+            if isinstance(column, ShownKey)
+            else DerivedColumn(column.name, "number", public=False)
+            for column in question.columns
+        ]
+        named = [replace(own, name=name) for own, name in zip(found, self.names, strict=False)]
+        return (*named, *found[len(named) :])
 
     def _collect(self, root: exp.Expr) -> None:
         pending = [root]

@@ -10,15 +10,15 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.query.derivation.derivation import DerivedColumn, Fixed, Gathered, RowOrder, Taken, Windowed
 from confide.query.derivation.released_function import (
-    MOST_DEPTH,
     NUMERIC,
     Meant,
     called,
     constant,
+    deeper,
     function_of,
     only,
 )
-from confide.query.literal import bare, literal_number
+from confide.query.literal import bare, is_literal, literal_number
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
 from confide.query.room import Room
@@ -67,14 +67,16 @@ class ReleasedNames:
 
 @dataclass(slots=True)
 class ReleasedExpressions:
-    """Reads expressions. `place` knows keys and aggregates, where a query has them; `chosen`: rows are chosen by value
-    already; `number` reads a sub-query of one number; `aliases` are names that the SELECT gives.
+    """Reads expressions. `place` knows keys and aggregates, where a query has them; `number` reads a sub-query of one
+    number; `aliases` are names that the SELECT gives. `chosen`: rows are chosen by value already, by as many functions
+    in each other as `depth` says.
     """
 
     names: ReleasedNames
     room: Room
     number: Callable[[exp.Expr], Meant]
     chosen: bool = False
+    depth: int = 0
     place: Callable[[exp.Expr], Meant | None] = lambda _: None
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     windows: Mapping[str, exp.Window] = field(default_factory=dict)
@@ -104,18 +106,14 @@ class ReleasedExpressions:
             raise QueryError(f"{shown(inner)}: compare with a list of constants, or join the released tables on keys")
         return function_of(inner, lambda part: self.read(part, aliases_first=aliases_first))
 
-    def order(self, clause: exp.Order | None, *, aliases_first: bool = False) -> tuple[RowOrder, ...]:
-        """An ORDER BY, by columns and expressions; positions are for whoever has columns to count."""
-        found = []
-        for item in clause.expressions if clause is not None else ():
-            if item.args.get("with_fill"):
-                raise QueryError("ORDER BY ... WITH FILL is not answered; all declared keys are in the result anyway")
-            meant = self.read(item.this, aliases_first=aliases_first)
-            if meant.kind in ("text", "boolean") and not meant.public:
-                raise QueryError(f"ORDER BY {shown(item.this)}: order by the number that it follows from")
-            nulls = bool(item.args.get("nulls_first"))
-            found.append((RowOrder(meant.expression, bool(item.args.get("desc")), nulls), meant))
-        return tuple(order for order, _ in found)
+    def ordered(self, item: exp.Ordered) -> Meant:
+        """What an item of ORDER BY orders by."""
+        if is_literal(item.this):
+            raise QueryError(f"ORDER BY {shown(item.this)} is a constant; name a column of the result")
+        found = self.read(item.this, aliases_first=True)
+        if found.kind == "text" and not found.public:
+            raise QueryError(f"ORDER BY {shown(item.this)}: order by the number that it follows from")
+        return found
 
     def _column(self, node: exp.Column) -> Meant:
         if isinstance(node.this, exp.Star):
@@ -168,9 +166,7 @@ class ReleasedExpressions:
         if function == "distinct" and meant is not None and not meant.public:
             raise QueryError(f"{shown(node)}: released numbers differ by their noise; count distinct keys")
         public = ordered and not self.chosen and where is None
-        depth = 1 + max((part.depth for part in (meant, where) if part is not None), default=0)
-        if depth > MOST_DEPTH:
-            raise QueryError(f"more than {MOST_DEPTH} functions stand in each other; write it in fewer steps")
+        depth = deeper(max((part.depth for part in (meant, where) if part is not None), default=0) + self.depth)
         kind = meant.kind if ordered and meant is not None and meant.kind is not None else "number"
         subject_read, where_read = (None if part is None else part.expression for part in (meant, where))
         return Gathered(function, subject_read, where_read, share), DerivedColumn(node.key, kind, public, depth)
@@ -182,7 +178,7 @@ class ReleasedExpressions:
         if meant is None or meant.kind not in ("boolean", None):
             raise QueryError(f"{shown(node)} takes a condition")
         condition = None if where is None else where.expression
-        column = DerivedColumn(node.key, "boolean", public=False, depth=1 + meant.depth)
+        column = DerivedColumn(node.key, "boolean", public=False, depth=deeper(deeper(meant.depth + self.depth)))
         return Gathered(function, meant.expression, condition), column
 
     def _aggregate(self, node: exp.Expr) -> tuple[str, exp.Expr | None, Fraction | None]:
@@ -244,9 +240,7 @@ class ReleasedExpressions:
                 "query, and filter outside, or with QUALIFY"
             )
         function, parts, public = self._windowed(node.this, bool(order), by_value)
-        depth = 1 + max((own.depth for own in (*parts, *partition, *by)), default=0)
-        if depth > MOST_DEPTH:
-            raise QueryError(f"more than {MOST_DEPTH} functions stand in each other; write it in fewer steps")
+        depth = deeper(max((own.depth for own in (*parts, *partition, *by)), default=0) + self.depth)
         frame, peers = _frame(part["spec"], bool(order), by_value)
         if by_value and function not in (*_RANKS.values(), "sum", "count"):
             raise QueryError(

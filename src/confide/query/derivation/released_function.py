@@ -86,10 +86,15 @@ def only(node: exp.Expr, names: Sequence[str]) -> None:
             raise QueryError(f"{name.strip('_').upper()} in {shown(node)} is not answered; leave it out")
 
 
-def called(function: str, parts: Sequence[Meant], kind: ColumnKind | None) -> Meant:
-    depth = 1 + max((part.depth for part in parts), default=0)
-    if depth > MOST_DEPTH:
+def deeper(depth: int) -> int:
+    """One function more."""
+    if depth >= MOST_DEPTH:
         raise QueryError(f"more than {MOST_DEPTH} functions stand in each other; write it in fewer steps")
+    return depth + 1
+
+
+def called(function: str, parts: Sequence[Meant], kind: ColumnKind | None) -> Meant:
+    depth = deeper(max((part.depth for part in parts), default=0))
     expression = Called(function, tuple(part.expression for part in parts))
     return Meant(expression, kind, all(part.public for part in parts), depth)
 

@@ -10,6 +10,7 @@ from confide.errors import QueryError
 from confide.query.derivation.bound_table import BoundTable
 from confide.query.derivation.derivation import MatchedTables
 from confide.query.derivation.released_expression import ReleasedNames, VisibleColumn
+from confide.query.derivation.released_function import deeper
 from confide.query.derivation.shape import Known, Shapes
 from confide.query.literal import bare
 from confide.query.parse import conjuncts, shown
@@ -129,10 +130,13 @@ def _matched(
         rows = one.rows * two.rows
         rows = min(rows, one.rows) if single_right else min(rows, two.rows + one.rows) if single_left else rows
         rows = rows + one.rows + two.rows if kind == "full" else max(rows, one.rows) if kind == "left" else rows
+    if rows is None and not (single_left or single_right):
+        raise QueryError("how many keys are released is private here: join on all keys of one of the tables")
     table = MatchedTables(one.table, two.table, kind, tuple(pairs))
-    bound = BoundTable(
-        table, (*one.columns, *two.columns), one.chosen or two.chosen, rows, one.parts + two.parts + 1, keyed
-    )
+    depth = max(one.depth, two.depth)
+    depth = deeper(depth) if one.chosen and two.chosen else depth
+    columns, parts = (*one.columns, *two.columns), one.parts + two.parts + 1
+    bound = BoundTable(table, columns, one.chosen or two.chosen, rows, parts, keyed, depth)
     return JoinedSource(bound, names)
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Policy
-from confide.privacy.limits import MOST_COLUMNS, MOST_DERIVED_ROWS, MOST_TABLES
+from confide.privacy.limits import MOST_COLUMNS, MOST_DERIVED_ROWS, MOST_INNER_QUESTIONS, MOST_TABLES
 from confide.query.clause import check_subquery, whole_number
 from confide.query.conjunction import Conjunction
 from confide.query.derivation.bound_table import BoundTable, renamed
@@ -25,13 +25,23 @@ from confide.query.derivation.derivation import (
     OneRow,
     QuestionTable,
     RowOrder,
-    StackedTables,
     Taken,
 )
 from confide.query.derivation.inner_question import InnerQuestion
 from confide.query.derivation.released_expression import ReleasedExpressions, ReleasedNames, output_name
-from confide.query.derivation.released_function import Meant
+from confide.query.derivation.released_function import Meant, deeper
 from confide.query.derivation.released_join import ReleasedFrom
+from confide.query.derivation.released_union import stacked_tables
+from confide.query.derivation.select_part import (
+    aggregates_in,
+    check_names,
+    checked_keys,
+    clauses_with_aggregates,
+    name_of_key,
+    position_of,
+    still_keyed,
+    written_out,
+)
 from confide.query.derivation.shape import (
     Known,
     Shapes,
@@ -39,15 +49,13 @@ from confide.query.derivation.shape import (
     group_nodes,
     has_aggregate,
     inner_query,
-    is_aggregate,
     sources_of_from,
     with_queries,
 )
 from confide.query.grouping import group_count
-from confide.query.key_value import key_kind
-from confide.query.literal import bare, is_literal, literal_number
+from confide.query.literal import bare
 from confide.query.parse import shown
-from confide.query.question import Question, ShownKey
+from confide.query.question import Question
 from confide.query.room import Room
 from confide.query.tree import UnknownKey
 
@@ -84,7 +92,7 @@ class _Binding:
             raise QueryError(
                 f"the SELECT has {len(bound.columns)} columns, at most {MOST_COLUMNS} are answered at once"
             )
-        _check_names(bound.columns)
+        check_names(bound.columns)
         if not self.questions or (all(column.public for column in bound.columns) and not bound.chosen):
             raise QueryError("the SELECT shows nothing that is released; add COUNT(*), or a column that has it")
         return Derivation(tuple(self.questions), bound.table, bound.columns, self.crossing, self.gathering)
@@ -132,11 +140,20 @@ class _Binding:
             raise QueryError(f"the query names more than {MOST_TABLES} tables")
         alias = node.args.get("alias")
         given = tuple(column.name for column in alias.args.get("columns") or ()) if alias is not None else ()
+        bound = self._table(node, known, given)
+        if bound.blurred:
+            raise QueryError(
+                "DISTINCT over released numbers stands outermost: rows that look alike may differ but for their noise; "
+                "leave it out, or GROUP BY keys"
+            )
+        return bound
+
+    def _table(self, node: exp.Expr, known: Known, given: tuple[str, ...]) -> BoundTable:
         if isinstance(node, exp.Table):
             if any(value for name, value in node.args.items() if name not in ("this", "alias")):
                 raise QueryError(f"{shown(node)}: name the table, and nothing else beside its alias")
             return renamed(self.named(node.name, known), given)
-        if alias is not None and given:
+        if given:
             node = node.copy()
             node.args["alias"].set("columns", None)
         if not isinstance(node, exp.Subquery):
@@ -157,7 +174,7 @@ class _Binding:
     def _asked(self, select: exp.Select, known: Known) -> BoundTable:
         """A query over rows of the data: a question, and a SELECT over what it shows."""
         if select.args.get("group") is None and not any(
-            has_aggregate(item) for item in (*select.expressions, *_clauses(select))
+            has_aggregate(item) for item in (*select.expressions, *clauses_with_aggregates(select))
         ):
             raise QueryError(
                 f"{shown(select)} shows rows, which never leave the data; aggregate them, or use it inside an aggregate"
@@ -170,17 +187,11 @@ class _Binding:
                 "number of rows; ask the join by itself"
             )
         place = self.questions.setdefault(question, len(self.questions))
-        kinds = [
-            DerivedColumn(column.name, key_kind(question.keys[column.key]), public=True)
-            if isinstance(column, ShownKey)
-            else DerivedColumn(column.name, "number", public=False)
-            for column in question.columns
-        ]
-        keys = len(inner.keys)
-        columns = (
-            *(replace(own, name=name) for own, name in zip(kinds[:keys], inner.names, strict=True)),
-            *kinds[keys:],
-        )
+        if place >= MOST_INNER_QUESTIONS:
+            raise QueryError(
+                f"the text asks more than {MOST_INNER_QUESTIONS} different inner questions; ask fewer at once"
+            )
+        columns, keys = inner.columns(question), len(inner.keys)
         open_keys = any(isinstance(key, UnknownKey) for key in question.keys)
         bound = BoundTable(
             QuestionTable(place),
@@ -206,19 +217,12 @@ class _Binding:
             source = self._kept(source, expressions.read(where.this), where.this)
             expressions = self._expressions(names, source, known)
         aggregates = select.args.get("group") is not None or any(
-            has_aggregate(item) for item in (*select.expressions, *_clauses(select))
+            has_aggregate(item) for item in (*select.expressions, *clauses_with_aggregates(select))
         )
         if not aggregates:
             return self._shown(select, source, names, known, lambda _: None)
         held = frozenset(own.column.name.casefold() for own in names.visible)
-        keys = group_nodes(select, held)
-        extras = [
-            name
-            for name, value in (select.args["group"].args if keys else {}).items()
-            if value and name not in ("expressions", "all")
-        ]
-        if extras:
-            raise QueryError(f"GROUP BY {extras[0].upper()} is not answered; list the keys")
+        keys = checked_keys(select, held)
         return self._grouped(select, source, names, known, keys)
 
     def _grouped(
@@ -229,12 +233,12 @@ class _Binding:
         expressions = replace(self._expressions(names, source, known), aliases=aliases)
         meant = [expressions.read(key) for key in keys]
         columns = [
-            DerivedColumn(_key_name(node, select), own.kind or "text", own.public, own.depth)
+            DerivedColumn(name_of_key(node, select), own.kind or "text", own.public, own.depth)
             for node, own in zip(keys, meant, strict=True)
         ]
         gathered: list[exp.Expr] = []
         bound = []
-        for node in (*select.expressions, *_clauses(select)):
+        for node in (*select.expressions, *clauses_with_aggregates(select)):
             for own in aggregates_in(node, keys):
                 if not any(alike(own, other) for other in gathered):
                     gathered.append(own)
@@ -244,7 +248,8 @@ class _Binding:
         chosen = bool(keys) and (source.chosen or any(not own.public for own in meant))
         rows = source.rows if keys else 1
         keyed = frozenset(range(len(keys)))
-        result = BoundTable(table, tuple(columns), chosen, rows, source.parts + 1 + len(columns), keyed)
+        depth = deeper(max(source.depth, *(own.depth for own in meant))) if chosen else 0
+        result = BoundTable(table, tuple(columns), chosen, rows, source.parts + 1 + len(columns), keyed, depth)
         nodes = [*keys, *gathered]
 
         def found(node: exp.Expr) -> Meant | None:
@@ -265,7 +270,7 @@ class _Binding:
         place: Callable[[exp.Expr], Meant | None],
     ) -> BoundTable:
         """HAVING, the columns, QUALIFY, DISTINCT, ORDER BY and LIMIT."""
-        items = _starred(select, names)
+        items = written_out(select, names)
         aliases = {item.alias.casefold(): bare(item.this) for item in items if isinstance(item, exp.Alias)}
         windows = {own.name.casefold(): own for own in select.args.get("windows") or ()}
 
@@ -291,9 +296,9 @@ class _Binding:
             if item.this.name.upper() == "ALL" and not isinstance(item.this, exp.Literal):
                 orders += [(place, item) for place in range(len(items))]
                 continue
-            at = _position(item.this, len(items))
+            at = position_of(item.this, len(items))
             if at is None:
-                more.append(self._ordered(reading, item))
+                more.append(reading.ordered(item))
                 at = len(items) + len(more) - 1
             orders.append((at, item))
         width, every = len(items), [*meant, *more]
@@ -307,7 +312,8 @@ class _Binding:
             source.table, tuple(own.name for own in columns), tuple(own.expression for own in every)
         )
         parts = source.parts + 1 + len(columns)
-        bound = BoundTable(table, columns, source.chosen, source.rows, parts, _still_keyed(source, meant))
+        keyed = still_keyed(source, meant)
+        bound = BoundTable(table, columns, source.chosen, source.rows, parts, keyed, source.depth)
         if qualify is not None:
             bound = self._kept(bound, replace(more[0], expression=Taken(width)), qualify.this)
         if select.args.get("distinct") is not None:
@@ -327,6 +333,7 @@ class _Binding:
                 table=DistinctRows(FirstRows(bound.table, (), None, 0, width)),
                 columns=columns[:width],
                 chosen=bound.chosen or by_value,
+                blurred=by_value,
             )
             orders = [
                 (
@@ -338,14 +345,6 @@ class _Binding:
                 for at, item in orders
             ]
         return self._cut(bound, select, tuple(orders), width)
-
-    def _ordered(self, reading: ReleasedExpressions, item: exp.Ordered) -> Meant:
-        if is_literal(item.this):
-            raise QueryError(f"ORDER BY {shown(item.this)} is a constant; name a column of the result")
-        found = reading.read(item.this, aliases_first=True)
-        if found.kind == "text" and not found.public:
-            raise QueryError(f"ORDER BY {shown(item.this)}: order by the number that it follows from")
-        return found
 
     def _cut(
         self, bound: BoundTable, select: exp.Expr, orders: tuple[tuple[int, exp.Ordered], ...], width: int
@@ -364,70 +363,30 @@ class _Binding:
         if not order and limit is None and not offset and width == len(bound.columns):
             return bound
         table = FirstRows(bound.table, order, limit if cuts else None, offset, width)
+        if by_value or (cuts and bound.chosen):
+            bound = replace(bound, depth=deeper(max(bound.depth, *(bound.columns[at].depth for at, _ in orders), 0)))
         return replace(bound, table=table, columns=bound.columns[:width], chosen=bound.chosen or by_value, rows=rows)
 
     def _kept(self, source: BoundTable, condition: Meant, node: exp.Expr) -> BoundTable:
         if condition.kind not in ("boolean", None):
             raise QueryError(f"{shown(node)} is no condition; compare it with something")
+        depth = source.depth if condition.public else deeper(max(source.depth, condition.depth))
         chosen = source.chosen or not condition.public
         self.crossing |= not condition.public
-        return replace(
-            source, table=KeptRows(source.table, condition.expression), chosen=chosen, parts=source.parts + 1
-        )
+        table = KeptRows(source.table, condition.expression)
+        return replace(source, table=table, chosen=chosen, parts=source.parts + 1, depth=depth)
 
     # --- several tables -----------------------------------------------------------------------------------------------
 
     def _stacked(self, query: exp.SetOperation, known: Known) -> BoundTable:
-        """UNION, of tables with the same columns."""
-        if not isinstance(query, exp.Union):
-            raise QueryError("INTERSECT and EXCEPT are not answered; join two released tables on their keys instead")
-        extras = [
-            name
-            for name, value in query.args.items()
-            if value and name not in ("this", "expression", "distinct", "with_", "order", "limit", "offset")
-        ]
-        if extras:
-            raise QueryError(
-                f"UNION {extras[0].strip('_').upper()} is not answered; list the columns in the same order"
-            )
-        around, parts = known, []
-        pending: list[tuple[exp.Expr, Known]] = [(query, known)]
-        distinct = bool(query.args.get("distinct"))
-        while pending:
-            node, around = pending.pop()
-            own = inner_query(node)
-            plain = isinstance(own, exp.Union) and (
-                own is query or not any(own.args.get(name) for name in ("order", "limit", "offset"))
-            )
-            if plain and bool(own.args.get("distinct")) == distinct:
-                inside = with_queries(own, around)
-                pending += [(own.expression, inside), (own.this, inside)]
-            else:
-                parts.append(self.query(own, around))
-        columns = _same_columns(parts)
-        rows = None if any(part.rows is None for part in parts) else sum(part.rows or 0 for part in parts)
-        table: DerivedTable = StackedTables(tuple(part.table for part in parts))
-        chosen = any(part.chosen for part in parts)
-        if distinct:
-            self.crossing = True
-            table, chosen = DistinctRows(table), chosen or any(not column.public for column in columns)
-        bound = self._sized(BoundTable(table, columns, chosen, rows, 1 + sum(part.parts for part in parts)))
-        order = query.args.get("order")
-        orders = []
-        for item in order.expressions if order is not None else ():
-            at = _position(item.this, len(columns))
-            if at is None:
-                names = [
-                    place for place, column in enumerate(columns) if column.name.casefold() == item.this.name.casefold()
-                ]
-                if not isinstance(item.this, exp.Column) or not names:
-                    raise QueryError(f"ORDER BY {shown(item.this)}: after UNION, order by a column of the result")
-                at = names[0]
-            orders.append((at, item))
-        return self._cut(bound, query, tuple(orders), len(columns))
+        bound, orders = stacked_tables(query, known, self.query)
+        self.crossing |= bool(query.args.get("distinct"))
+        return self._cut(self._sized(bound), query, orders, len(bound.columns))
 
     def _expressions(self, names: ReleasedNames, source: BoundTable, known: Known) -> ReleasedExpressions:
-        return ReleasedExpressions(names, self.room, lambda node: self._number(node, known), source.chosen)
+        return ReleasedExpressions(
+            names, self.room, lambda node: self._number(node, known), source.chosen, source.depth
+        )
 
     def _number(self, node: exp.Expr, known: Known) -> Meant:
         """A sub-query that stands for one number."""
@@ -439,111 +398,3 @@ class _Binding:
         column = bound.columns[0]
         self.crossing = True
         return Meant(OneNumber(bound.table), column.kind, column.public, column.depth + 1)
-
-
-def aggregates_in(node: exp.Expr, keys: list[exp.Expr]) -> list[exp.Expr]:
-    """The aggregates of an expression: not in windows, whose functions are none, and not in queries inside it."""
-    found, pending = [], [node]
-    while pending:
-        own = pending.pop()
-        if any(alike(own, key) for key in keys):
-            continue
-        if isinstance(own, exp.Window):
-            called = own.this.this if isinstance(own.this, exp.Filter) else own.this
-            pending += [*called.iter_expressions(), *(own.args.get("partition_by") or ())]
-            pending += [own.args["order"]] if own.args.get("order") is not None else []
-        elif is_aggregate(own):
-            found.append(own)
-        elif not isinstance(own, exp.Query):
-            pending += own.iter_expressions()
-    return found[::-1]
-
-
-def _clauses(select: exp.Select) -> list[exp.Expr]:
-    """The parts of a SELECT, beside its columns, that may hold aggregates."""
-    found = [select.args[name] for name in ("having", "qualify", "order") if select.args.get(name) is not None]
-    for window in select.args.get("windows") or ():
-        found += window.args.get("partition_by") or ()
-        found += [window.args["order"]] if window.args.get("order") is not None else []
-    return found
-
-
-def _starred(select: exp.Select, names: ReleasedNames) -> list[exp.Expr]:
-    """The items of a SELECT, with `*` written out."""
-    found: list[exp.Expr] = []
-    for item in select.expressions:
-        star = item.this if isinstance(item, exp.Column) else item
-        if not isinstance(star, exp.Star):
-            found.append(item)
-            continue
-        if any(star.args.values()) or not names.visible:
-            raise QueryError("SELECT * shows rows, which never leave the data; write aggregates, or name the columns")
-        wanted = item.table.casefold() if isinstance(item, exp.Column) else ""
-        seen: set[str] = set()
-        for own in names.visible:
-            name = own.column.name.casefold()
-            if (wanted and own.table.casefold() != wanted) or (not wanted and name in names.merged and name in seen):
-                continue
-            seen.add(name)
-            table = exp.to_identifier(own.table, quoted=True) if own.table else None
-            found.append(exp.column(exp.to_identifier(own.column.name, quoted=True), table=table))
-    return found
-
-
-def _position(node: exp.Expr, width: int) -> int | None:
-    inner = bare(node)
-    if not isinstance(inner, exp.Literal) or inner.is_string:
-        return None
-    place = literal_number(inner)
-    if place.denominator != 1 or not 1 <= place <= width:
-        raise QueryError(f"ORDER BY {inner.name}: the SELECT has {width} columns")
-    return int(place) - 1
-
-
-def _key_name(node: exp.Expr, select: exp.Select) -> str:
-    if isinstance(node, exp.Column):
-        return node.name
-    return next((item.alias for item in select.expressions if item.alias and alike(item.unalias(), node)), "key")
-
-
-def _still_keyed(source: BoundTable, shown: list[Meant]) -> frozenset[int] | None:
-    """Where the columns that tell rows apart are among those that are shown; None if one is not."""
-    places = {
-        own.expression.column: at for at, own in reversed(list(enumerate(shown))) if isinstance(own.expression, Taken)
-    }
-    if source.keyed is None or not source.keyed <= places.keys():
-        return None
-    return frozenset(places[key] for key in source.keyed)
-
-
-def _same_columns(parts: list[BoundTable]) -> tuple[DerivedColumn, ...]:
-    first = parts[0].columns
-    if any(len(part.columns) != len(first) for part in parts):
-        raise QueryError("the parts of a UNION have different numbers of columns")
-    columns = []
-    for place, column in enumerate(first):
-        own = [part.columns[place] for part in parts]
-        kinds: set[str] = {one.kind for one in own}
-        kind: Literal["text", "integer", "number", "boolean", "date"] = column.kind
-        if kinds <= {"integer", "number"}:
-            kind = "integer" if kinds == {"integer"} else "number"
-        elif len(kinds) > 1:
-            raise QueryError(
-                f"{column.name[:60]} is of several kinds in the parts of a UNION ({', '.join(sorted(kinds))})"
-            )
-        public = all(one.public for one in own)
-        columns.append(DerivedColumn(column.name, kind, public, max(one.depth for one in own)))
-    return tuple(columns)
-
-
-def _check_names(columns: tuple[DerivedColumn, ...]) -> None:
-    taken: set[str] = set()
-    for column in columns:
-        names = [column.name] if column.public else [column.name, f"{column.name}_low", f"{column.name}_high"]
-        for name in names:
-            if name.casefold() in taken:
-                raise QueryError(
-                    f"two columns of the result would be called {name[:60]} "
-                    "(each released number a comes with a_low and a_high); give one another name with AS"
-                )
-        taken |= {name.casefold() for name in names}

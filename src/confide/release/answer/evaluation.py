@@ -42,6 +42,13 @@ from confide.query.question import (
 )
 from confide.release.answer.associated_values import associated, occurs
 from confide.release.answer.estimate import LARGEST, Estimate, doubles, inside
+from confide.release.answer.interval_arithmetic import (
+    OPERATIONS,
+    column_within,
+    floats,
+    magnitude_column,
+    rounded_column,
+)
 from confide.release.answer.miss_rate import MissShares
 
 Array = NDArray[Any]
@@ -52,7 +59,6 @@ HELD: Final = 1 << 400
 """Measured integers are cut here. Totals are below 2¹²⁶ and their noise scales below 2²⁵⁰, so none is this large: a cut
 changes no interval, and squares of what is left are doubles.
 """
-_DIGITS: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +96,11 @@ class Evaluator:
             case Occurs(count, never):
                 return occurs(self._combination({count: Fraction(1)}, Fraction(0), confidence), never)
             case Rounded(inner, digits):
-                return _rounded(self._estimate(inner, confidence), digits)
+                return rounded_column(self._estimate(inner, confidence), digits)
             case Between(inner, low, high):
-                return _within(self._estimate(inner, confidence), nearest_double(low), nearest_double(high))
+                return column_within(self._estimate(inner, confidence), nearest_double(low), nearest_double(high))
             case Magnitude(inner):
-                return _magnitude(self._estimate(inner, confidence))
+                return magnitude_column(self._estimate(inner, confidence))
             case Arithmetic():
                 ratio = self._ratio(value, confidence) if value.operation == "/" else None
                 return ratio or self._arithmetic(value, confidence)
@@ -265,46 +271,10 @@ class Evaluator:
         """Both sides with a part of the miss rate each, so both hold together."""
         first, second = self._shares.of(value, confidence)
         left, right = self._estimate(value.left, first), self._estimate(value.right, second)
-        a, b = (_floats(part) for part in (left, right))
-        middle, (low, high) = _OPERATIONS[value.operation](a, b)
+        a, b = (floats(part) for part in (left, right))
+        middle, (low, high) = OPERATIONS[value.operation](a, b)
         assumes: Assumes = "density" if "density" in (left.assumes, right.assumes) else "always"
         return replace(inside(middle, low, high), assumes=assumes)
-
-
-Parts = tuple[Array, Array, Array]
-
-
-def _add(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
-    return a[0] + b[0], (a[1] + b[1], a[2] + b[2])
-
-
-def _subtract(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
-    return a[0] - b[0], (a[1] - b[2], a[2] - b[1])
-
-
-def _multiply(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
-    corners = np.stack([_product(x, y) for x in a[1:] for y in b[1:]])
-    return a[0] * b[0], (corners.min(axis=0), corners.max(axis=0))
-
-
-def _divide(a: Parts, b: Parts) -> tuple[Array, tuple[Array, Array]]:
-    away = (b[1] > 0) | (b[2] < 0)
-    inverse = (1 / b[0], np.where(away, 1 / b[2], -inf), np.where(away, 1 / b[1], inf))
-    middle, (low, high) = _multiply(a, inverse)
-    return middle, (np.where(away, low, -inf), np.where(away, high, inf))
-
-
-def _product(x: Array, y: Array) -> Array:
-    """0 × ∞ is 0 at the end of an interval: the exact zero is reached, the infinity is not."""
-    result: Array = x * y
-    return np.where(np.isnan(result), 0.0, result)
-
-
-_OPERATIONS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
-
-
-def _floats(part: Estimate) -> Parts:
-    return doubles(part.values), doubles(part.low), doubles(part.high)
 
 
 def _held(measurement: Measurement) -> Measurement:
@@ -335,45 +305,6 @@ def _lowered(bound: Fraction | None) -> int | None:
 
 def _raised(bound: Fraction | None) -> int | None:
     return None if bound is None else math.floor(bound)
-
-
-def _rounded(inner: Estimate, digits: int) -> Estimate:
-    scale = 10.0**digits
-    values, low, high = _floats(inner)
-
-    def cut(numbers: Array, rounded: Array) -> Array:
-        # A double beyond so many digits has none to round.
-        return np.where(np.abs(numbers) * scale < _DIGITS, rounded, numbers)
-
-    middle = cut(values, np.round(values, digits))
-    ends = cut(low, np.floor(low * scale) / scale), cut(high, np.ceil(high * scale) / scale)
-    return replace(inside(middle, *ends), empty=inner.empty, assumes=inner.assumes)
-
-
-def _within(inner: Estimate, least: float, most: float) -> Estimate:
-    """Where it can be; what may be anywhere is reported as everywhere.
-
-    What lies beyond an end moves to it with its whole interval, of which what is possible is kept. That holds whatever
-    cutting the interval would hold, and is not empty.
-    """
-    middle, low, high = (
-        np.nan_to_num(part, nan=unknown)
-        for part, unknown in zip(_floats(inner), ((least + most) / 2, least, most), strict=True)
-    )
-    values = np.clip(middle, least, most)
-    moved = np.where(np.isfinite(middle), values - middle, 0.0)
-    low = np.clip(np.minimum(low, low + moved), least, most)
-    high = np.clip(np.maximum(high, high + moved), least, most)
-    whole = (low == least) & (high == most)
-    empty = whole if inner.empty is None else whole | inner.empty
-    return replace(inside(values, low, high), empty=empty, assumes=inner.assumes)
-
-
-def _magnitude(inner: Estimate) -> Estimate:
-    values, low, high = _floats(inner)
-    least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
-    most = np.maximum(np.abs(low), np.abs(high))
-    return replace(inside(np.abs(values), least, most), assumes=inner.assumes)
 
 
 def is_linear(value: Value, measures: Sequence[Measure]) -> bool:

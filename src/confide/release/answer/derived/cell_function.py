@@ -4,14 +4,23 @@ Whatever numbers come in, nothing raises: these run after a charge.
 """
 
 import math
-import re
 from collections.abc import Callable, Sequence
-from datetime import date
 from fractions import Fraction
 from math import inf, isfinite, isinf
-from typing import Any, Final
+from typing import Final
 
+from confide.release.answer.derived.cell_condition import (
+    all_true,
+    any_true,
+    chosen_case,
+    comparison,
+    is_null,
+    may_be_same,
+    negation,
+    surely_same,
+)
 from confide.release.answer.derived.cell_range import EXACT, NULL, CellRange, double, hull, number, point, strict
+from confide.release.answer.derived.key_function import like, of_key, part_between, part_of, text_of
 
 Ranges = Sequence[CellRange]
 Function = Callable[[Ranges], CellRange]
@@ -219,131 +228,6 @@ def _coalesce(parts: Ranges) -> CellRange:
     return hull(reached, value, missing=True)
 
 
-# --- conditions -------------------------------------------------------------------------------------------------------
-
-
-def truth(value: bool | None, low: bool, high: bool, parts: Ranges) -> CellRange:
-    found = number(None, 0.0, 1.0, parts)
-    own = None if value is None else bool(min(max(value, low), high))
-    return CellRange(own, low, high, found.missing, False, found.assumes)
-
-
-def _compare(
-    surely: Callable[[CellRange, CellRange], bool],
-    maybe: Callable[[CellRange, CellRange], bool],
-    own: Callable[[Any, Any], bool],
-) -> Function:
-    def ranged(parts: Ranges) -> CellRange:
-        one, two = parts
-        value = None if one.value is None or two.value is None else own(one.value, two.value)
-        return truth(value, surely(one, two), maybe(one, two), parts)
-
-    return strict(ranged)
-
-
-def _same(one: CellRange, two: CellRange) -> bool:
-    """Surely equal."""
-    return bool(one.low == one.high == two.low == two.high)
-
-
-def _may_be_same(one: CellRange, two: CellRange) -> bool:
-    if one.options or two.options:
-        return bool(set(one.options) & set(two.options))
-    return bool(one.low <= two.high and two.low <= one.high)
-
-
-def _both_true(parts: Ranges) -> CellRange:
-    values = [part.value for part in parts]
-    own = False if any(value is False for value in values) else None if None in values else True
-    low = all(part.low is True and not part.missing for part in parts)
-    high = all(part.high is True for part in parts if part.low is not None) and any(True for _ in parts)
-    missing = any(part.missing for part in parts) and not any(part.high is False and not part.missing for part in parts)
-    if high and all(part.low is None for part in parts):
-        return NULL
-    return CellRange(own, low, high, missing, False, _assumed(parts))
-
-
-def _assumed(parts: Ranges) -> Any:
-    return number(None, 0.0, 0.0, parts).assumes
-
-
-def _not(parts: Ranges) -> CellRange:
-    (part,) = parts
-    if part.low is None:
-        return NULL
-    return CellRange(
-        None if part.value is None else not part.value, not part.high, not part.low, part.missing, False, part.assumes
-    )
-
-
-def _either(parts: Ranges) -> CellRange:
-    return _not([_both_true([_not([part]) for part in parts])])
-
-
-def _is_null(parts: Ranges) -> CellRange:
-    (part,) = parts
-    return CellRange(part.value is None, part.low is None, part.missing)
-
-
-def _case(parts: Ranges) -> CellRange:
-    """The branches that may be reached, in their order."""
-    reached: list[CellRange] = []
-    value, decided, missing = None, False, False
-    for condition, result in zip(parts[:-1:2], parts[1::2], strict=True):
-        if not decided and condition.value is True:
-            value, decided = result.value, True
-        if condition.high is True:
-            reached.append(result)
-            missing |= result.missing
-        if condition.low is True and not condition.missing:
-            break
-    else:
-        reached.append(parts[-1])
-        missing |= parts[-1].missing
-        if not decided:
-            value = parts[-1].value
-    return hull(reached, value, missing)
-
-
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
-def _of_key(function: Callable[..., Any]) -> Function:
-    """A function of public values."""
-
-    def ranged(parts: Ranges) -> CellRange:
-        return point(function(*(part.value for part in parts)))
-
-    return strict(ranged)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def _like(ignore_case: bool) -> Function:
-    def matches(value: str, pattern: str) -> bool:
-        own = "".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
-        return re.fullmatch(own, value, re.DOTALL | (re.IGNORECASE if ignore_case else 0)) is not None
-
-    return _of_key(matches)
-
-
-def _substring(value: str, start: int, length: int | None = None) -> str:
-    begin = int(start) - 1
-    end = len(value) if length is None else begin + int(length)
-    return value[max(begin, 0) : max(end, 0)]
-
-
-def _part_of(value: str, size: int, left: bool) -> str:
-    own = int(size)
-    if left:
-        return value[:own]
-    return value[-own:] if own > 0 else value[-own:] if own < 0 else ""
-
-
 FUNCTIONS: Final[dict[str, Function]] = {
     "+": _both(lambda a, b: a + b, corners=False),
     "-": strict(_subtract),
@@ -365,31 +249,31 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "least": _least(largest=False),
     "greatest": _least(largest=True),
     "coalesce": _coalesce,
-    "case": _case,
-    "<": _compare(lambda a, b: a.high < b.low, lambda a, b: a.low < b.high, lambda a, b: a < b),
-    "<=": _compare(lambda a, b: a.high <= b.low, lambda a, b: a.low <= b.high, lambda a, b: a <= b),
-    ">": _compare(lambda a, b: a.low > b.high, lambda a, b: a.high > b.low, lambda a, b: a > b),
-    ">=": _compare(lambda a, b: a.low >= b.high, lambda a, b: a.high >= b.low, lambda a, b: a >= b),
-    "=": _compare(_same, _may_be_same, lambda a, b: a == b),
-    "<>": strict(lambda parts: _not([FUNCTIONS["="](parts)])),
-    "and": _both_true,
-    "or": _either,
-    "not": _not,
-    "is null": _is_null,
-    "upper": _of_key(str.upper),
-    "lower": _of_key(str.lower),
-    "trim": _of_key(lambda value: value.strip(" ")),
-    "left": _of_key(lambda value, size: _part_of(value, size, left=True)),
-    "right": _of_key(lambda value, size: _part_of(value, size, left=False)),
-    "substring": _of_key(_substring),
-    "||": _of_key(lambda one, two: _text(one) + _text(two)),
-    "text": _of_key(_text),
-    "like": _like(ignore_case=False),
-    "ilike": _like(ignore_case=True),
-    "year": _of_key(lambda day: Fraction(day.year)),
-    "quarter": _of_key(lambda day: Fraction((day.month + 2) // 3)),
-    "month": _of_key(lambda day: Fraction(day.month)),
-    "day": _of_key(lambda day: Fraction(day.day)),
+    "case": chosen_case,
+    "<": comparison(lambda a, b: a.high < b.low, lambda a, b: a.low < b.high, lambda a, b: a < b),
+    "<=": comparison(lambda a, b: a.high <= b.low, lambda a, b: a.low <= b.high, lambda a, b: a <= b),
+    ">": comparison(lambda a, b: a.low > b.high, lambda a, b: a.high > b.low, lambda a, b: a > b),
+    ">=": comparison(lambda a, b: a.low >= b.high, lambda a, b: a.high >= b.low, lambda a, b: a >= b),
+    "=": comparison(surely_same, may_be_same, lambda a, b: a == b),
+    "<>": strict(lambda parts: negation([FUNCTIONS["="](parts)])),
+    "and": all_true,
+    "or": any_true,
+    "not": negation,
+    "is null": is_null,
+    "upper": of_key(str.upper),
+    "lower": of_key(str.lower),
+    "trim": of_key(lambda value: value.strip(" ")),
+    "left": of_key(lambda value, size: part_of(value, size, left=True)),
+    "right": of_key(lambda value, size: part_of(value, size, left=False)),
+    "substring": of_key(part_between),
+    "||": of_key(lambda one, two: text_of(one) + text_of(two)),
+    "text": of_key(text_of),
+    "like": like(ignore_case=False),
+    "ilike": like(ignore_case=True),
+    "year": of_key(lambda day: Fraction(day.year)),
+    "quarter": of_key(lambda day: Fraction((day.month + 2) // 3)),
+    "month": of_key(lambda day: Fraction(day.month)),
+    "day": of_key(lambda day: Fraction(day.day)),
 }
 
 
