@@ -28,6 +28,7 @@ QUICK = (
     "join key COUNT along two references auto five each, ε = 0.5",
     "graph edge triangles smooth a clique, ε = 0.5",
     "graph edge edges laplace a star, ε = 0.5",
+    "graph edge rectangles smooth a clique, ε = 0.5",
     "microdata even, ε, ε = 5",
     "verdict count even, gap 1 τ",
 )

@@ -21,7 +21,7 @@ BOUNDS = {
         5,
         "rows; a weighted sum is in 64 bits only where largest × rows is small",
     ),
-    "engine/read/clique.py": (4, "places; products below 2^16, and their sums below 2^48, in floats that hold them"),
+    "engine/read/clique.py": (3, "places; triangles among fewer than 2^16 nodes, below 2^48"),
     "engine/read/rectangle.py": (8, "places; four times the rectangles, below 2^63; paths of three edges, below 2^33"),
     "engine/read/triangle.py": (3, "places; and a hash, which may wrap and is compared after"),
     "mechanism/graph/bounded_degree.py": (4, "degrees up to a level of at most 2^20"),

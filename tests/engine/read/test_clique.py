@@ -40,7 +40,7 @@ def test_every_graph_of_four_nodes(edges):
 
 @pytest.mark.parametrize("many", [2, 5, 48])
 @pytest.mark.parametrize("size", [3, 4, 5])
-def test_by_lists_and_by_products(monkeypatch, size, many):
+def test_by_lists_and_by_bits(monkeypatch, size, many):
     """From few or many nodes on, in large or small blocks."""
     monkeypatch.setattr("confide.engine.read.clique.MANY", many)
     random = np.random.default_rng(size)
