@@ -21,6 +21,7 @@ from confide.privacy.budget import Budget
 from confide.release.custody.inspection import stored_source
 from confide.release.opening import open_session
 from confide.release.proposal import _each, _number_rule, propose
+from tests.servers import PostgresServer
 
 ROWS = 20_000
 BUDGETS = [Budget.of(3), Budget.of(3, "1e-9")]
@@ -157,6 +158,23 @@ def test_what_makes_no_sense_is_refused_before_a_ledger_is_made(
 )
 def test_ends_are_multiples_of_the_grain(low: Any, high: Any, kind: str, rule: str) -> None:
     assert _number_rule(Fraction(low), Fraction(high), kind) == rule
+
+
+def test_a_server_is_asked_as_files_are(
+    tmp_path: Path, postgres_server: PostgresServer, postgres_database: str
+) -> None:
+    for statement in (
+        "CREATE TABLE person (person_id bigint PRIMARY KEY, sex text, age integer)",
+        "INSERT INTO person SELECT g, CASE WHEN g % 2 = 0 THEN 'F' ELSE 'M' END, 18 + g % 70"
+        " FROM generate_series(1, 5000) AS g",
+    ):
+        postgres_server.run(statement, postgres_database)
+    source = stored_source([postgres_server.url(postgres_database)])
+    found = propose(source, BUDGETS[1], "person.person_id", 1, tmp_path / "p.ledger", tmp_path)
+    assert {column: rule for (_, column), (rule, _) in found.rules.items()} == {
+        "sex": 'values: ["F", "M"]',
+        "age": "range: [10, 100], grain: 1",
+    }
 
 
 def test_tables_that_do_not_lead_to_the_unit_are_left_blank(tmp_path: Path) -> None:
