@@ -34,6 +34,7 @@ OPEN = {
     "query/quantile.py": {"quantile_call": NODES},
     "query/released.py": {"composed": NODES, "condition": NODES},
     "query/rewrite/aggregate_names.py": {"_standard": NODES},
+    "query/rewrite/units_by_key.py": {"replaced": NODES},
     "query/row_facts.py": {
         "_always": "the last operation of six",
         "_ends": "the last operation of six",

@@ -421,6 +421,10 @@ def _refusal(node: exp.Expr) -> str:
             f"{what}: window functions are not answered over rows of the data; GROUP BY first, and put the window over "
             "what is released: SUM(COUNT(*)) OVER ()"
         )
+    if isinstance(node, exp.Mode):
+        return (
+            f"{what} is not answered; GROUP BY the column with ORDER BY COUNT(*) DESC LIMIT 1 shows it with its count"
+        )
     if isinstance(node, exp.Subquery | exp.Select):
         return (
             "a subquery stands only in FROM, as one row per unit: "

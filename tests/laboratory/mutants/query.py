@@ -3,6 +3,9 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("rows of an inner query as rows of the table", "query/rewrite/units_by_key.py", "            case exp.Count(this=exp.Star()):\n                return self._units()\n", "            case exp.Count(this=exp.Star()):\n                return node\n", "tests/query/rewrite/test_units_by_key.py"),
+    Mutant("units of which nothing is known have a sum", "query/rewrite/units_by_key.py", "        if not isinstance(inner, exp.Sum):\n            return self._units()", "        if True:\n            return self._units()", "tests/query/rewrite/test_units_by_key.py"),
+    Mutant("an inner query by some of its keys", "query/rewrite/units_by_key.py", "if asked != grouped - {units[0].name.casefold()}:", "if not asked:", "tests/query/rewrite/test_units_by_key.py"),
     Mutant("distinct values as if each were one", "query/aggregate.py", "sensitivity = of_total(low, high, True, self.stability)\n        terms = [(1, self._cell(Cell(\"distinct total\"", "sensitivity = of_distinct(None, None, self.stability)\n        terms = [(1, self._cell(Cell(\"distinct total\"", "tests/query/test_cases.py"),
     Mutant("a mean of distinct values over all rows is a share", "query/aggregate.py", "        if one.kind == \"distinct total\":\n            return None\n", "", "tests/release/answer/test_associated_values.py"),
     Mutant("a condition on distinct values is dropped", "query/aggregate.py", "return kept, joined((where, predicate(branch.this, self.scope)), every=True)", "return kept, where", "tests/release/answer/test_associated_values.py"),

@@ -7,6 +7,7 @@ from confide.policy import Policy
 from confide.query.rewrite.aggregate_names import named_aggregates
 from confide.query.rewrite.constants import computed_days
 from confide.query.rewrite.joined_form import joined_form
+from confide.query.rewrite.units_by_key import units_by_key
 from confide.query.scope import Catalog
 
 
@@ -15,6 +16,6 @@ def plain_form(select: exp.Select, policy: Policy, catalog: Catalog) -> exp.Sele
     itself, if it is so already.
     """
     try:
-        return joined_form(computed_days(named_aggregates(select)), policy, catalog)
+        return units_by_key(joined_form(computed_days(named_aggregates(select)), policy, catalog), policy)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None
