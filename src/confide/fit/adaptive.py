@@ -132,8 +132,8 @@ def onto_simplex(values: Floats, total: float) -> Floats:
 
 
 def _drawn(item: MeasuredGroup, low: Mask, seen: Screening, trust: float) -> Floats:
-    """The answers, with the low ones drawn to the nearest that are not negative and have their sum, as far as there
-    is trust in it.
+    """The answers, with low ones moved towards the nearest numbers that are not negative and have the same sum: the
+    more trust there is in that sum, the further.
 
     Two estimates of that sum are averaged: what the others leave of the total, which has their noise and one more,
     and the sum of the low answers, which has theirs.

@@ -32,7 +32,7 @@ def reweighted(problem: FitProblem, gamma: float = 0.99, start: Fit | None = Non
 
 
 def low_answers(item: MeasuredGroup, gamma: float = 0.99) -> Mask:
-    """The answers that noise alone explains: all below the first, ascending, that the noise of as many would not reach.
+    """The answers that noise alone explains: all below a cutoff that noise would rarely reach.
 
     With the answers in ascending order a(1), a(2), ..., the cutoff is the first a(j) that the largest of j noises
     stays below with probability gamma; if there is none, all are low.

@@ -243,7 +243,7 @@ def _check_noise(
 
 
 def _whole(name: str, value: object, most: int, why: str = "") -> int | None:
-    """More than `most` would take longer than anybody waits, or more memory than there is."""
+    """A whole number that a caller sets. More than `most` would take too long, or more memory than there is."""
     number = None if value is None else whole_number(value)
     if value is not None and (number is None or not 1 <= number <= most):
         raise ParameterError(

@@ -101,7 +101,7 @@ class Raced:
         return [RESOLUTION * total // edge - penalty for total, edge in sums]
 
     def _upto(self, seen: Buckets, most: Floats, sign: int) -> Floats:
-        """P(estimate <= most), in parts of one, for the part of one sign: every lowered sum is, and 0 is."""
+        """P(estimate <= most), in parts of one, for one sign: that every lowered sum is at most that, and so is 0."""
         chance: Floats = np.where(most < 0, 0.0, 1.0)
         law = self.law
         for lowered, edge in zip(self._lowered(seen, sign), self.edges, strict=True):
