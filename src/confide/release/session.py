@@ -190,9 +190,9 @@ class Session(WorkloadCalls):
         account: str = "auto",
     ) -> "MicrodataPlan":
         """Cost and expected half-widths of microdata, and whether ε is enough to see anything. Free."""
-        from confide.release.microdata import microdata  # noqa: PLC0415  heavy, and loaded when used
+        from confide.release.microdata import request  # noqa: PLC0415  heavy, and loaded when used
 
-        options = microdata.MicrodataOptions(
+        options = request.MicrodataOptions(
             marginals,
             priority=priority,
             shares=shares,
@@ -200,7 +200,7 @@ class Session(WorkloadCalls):
             confidence=confidence_level(confidence),
             account=account,
         )
-        return microdata.plan_microdata(self._holdings, options, exact_epsilon(epsilon), rows)
+        return request.plan_microdata(self._holdings, options, exact_epsilon(epsilon), rows)
 
     def microdata(
         self,
@@ -223,11 +223,11 @@ class Session(WorkloadCalls):
         BIN(column, width). `priority` lists stages of marginals, most important first; `zeros` are impossible cells
         and `totals` public marginals, which hold exactly. The same marginals again are free, whatever the fit.
         """
-        from confide.release.microdata import microdata  # noqa: PLC0415  heavy, and loaded when used
+        from confide.release.microdata import request  # noqa: PLC0415  heavy, and loaded when used
 
         level = confidence_level(confidence)
-        options = microdata.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level, account)
-        return microdata.make_microdata(self._holdings, options, exact_epsilon(epsilon), progress)
+        options = request.MicrodataOptions(marginals, fit, priority, shares, zeros, totals, table, level, account)
+        return request.make_microdata(self._holdings, options, exact_epsilon(epsilon), progress)
 
     def plan_summary(
         self,
