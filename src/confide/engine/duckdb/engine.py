@@ -151,12 +151,8 @@ class DuckDBEngine(SqlEngine):
         opening = partial(open_alone, threads=threads, lines=lines)
         self._database = Database(policy.tables, sources, opening, limit_seconds)
         self._storages = self._database.storages
-        self._version = version_of(self._database.stamps, policy.version)
-
-    @property
-    def version(self) -> str:
+        self.version = version_of(self._database.stamps, policy.version)
         """Names the state the data had when they were opened."""
-        return self._version
 
     def ready(self) -> None:
         self._database.opened()

@@ -28,12 +28,32 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, limit_seconds: fl
     return _run(connection, lambda: connection.execute(statement).fetchall(), limit_seconds)
 
 
+def run_apart(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Rows:
+    """The rows of one statement on a cursor of its own, so that threads do not share results."""
+    cursor = connection.cursor()
+    try:
+        return _run(cursor, lambda: cursor.execute(statement).fetchall(), limit_seconds)
+    finally:
+        cursor.close()
+
+
 def run_columns(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Columns:
     """The columns of one statement as arrays, on a cursor of its own: for results too long for rows of Python."""
     cursor = connection.cursor()
     try:
         columns: dict[str, Any] = _run(cursor, lambda: dict(cursor.execute(statement).fetchnumpy()), limit_seconds)
         return columns
+    finally:
+        cursor.close()
+
+
+def run_batches(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Iterator[Rows]:
+    """The rows of one statement on a cursor of its own, `BATCH` at a time."""
+    cursor = connection.cursor()
+    try:
+        _run(cursor, lambda: cursor.execute(statement), limit_seconds)
+        while rows := _run(cursor, lambda: cursor.fetchmany(BATCH), limit_seconds):
+            yield rows
     finally:
         cursor.close()
 
@@ -48,26 +68,6 @@ def _run(connection: duckdb.DuckDBPyConnection, fetch: Callable[[], Result], lim
         return apart(fetch, connection.interrupt, limit_seconds)
     except TooLong:
         raise TimeLimitError from None
-
-
-def run_apart(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Rows:
-    """The same on a cursor of its own, so that threads do not share results."""
-    cursor = connection.cursor()
-    try:
-        return run(cursor, statement, limit_seconds)
-    finally:
-        cursor.close()
-
-
-def run_batches(connection: DuckDBConnection, statement: str, limit_seconds: float | None = None) -> Iterator[Rows]:
-    """The rows of one statement on a cursor of its own, `BATCH` at a time."""
-    cursor = connection.cursor()
-    try:
-        _run(cursor, lambda: cursor.execute(statement), limit_seconds)
-        while rows := _run(cursor, lambda: cursor.fetchmany(BATCH), limit_seconds):
-            yield rows
-    finally:
-        cursor.close()
 
 
 def leave_to_parent(connection: DuckDBConnection) -> None:
