@@ -38,6 +38,7 @@ from confide.query.tree import (
     Join,
     Key,
     Known,
+    Matched,
     OneOf,
     PartOfText,
     PerUnit,
@@ -387,6 +388,11 @@ class Reference:
             case SameField(left, right, negated):
                 a, b = self.seen(left, row), self.seen(right, row)
                 return a is not None and b is not None and (a == b) != negated
+            case Matched(relation, on, where, negated):
+                partners = ({**row, **other} for other in self.rows(relation))
+                return negated != any(
+                    all(self.joins(a, b, both) for a, b in on) and self.holds(where, both) for both in partners
+                )
             case Known(subject, negated):
                 return (self.subject(subject, row) is None) == negated
         raise TypeError(node)

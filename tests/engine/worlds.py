@@ -320,6 +320,36 @@ def engine(world: World, tables: Tables, rng: Random | None = None, create: Crea
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
+_PUBLIC_PARTNERS = (
+    "person.region IN (SELECT region FROM area WHERE weight > 1)",
+    "NOT EXISTS (SELECT 1 FROM label AS w WHERE w.region = person.region AND w.kids = person.kids)",
+    "person.level NOT IN (SELECT level FROM scale WHERE mark <> 'm1')",
+    "EXISTS (SELECT 1 FROM area AS g, label AS w WHERE g.region = person.region AND w.region = g.region)",
+)
+PARTNERS = {
+    ("row", "person"): _PUBLIC_PARTNERS,
+    ("person.pid", "person"): (
+        *_PUBLIC_PARTNERS,
+        "EXISTS (SELECT 1 FROM visit AS w WHERE w.pid = person.pid AND w.cost > 20)",
+        "person.pid NOT IN (SELECT pid FROM visit WHERE kind = 'a')",
+        "EXISTS (SELECT 1 FROM visit AS w JOIN item AS j ON j.vid = w.vid WHERE w.pid = person.pid AND j.units > 2)",
+    ),
+    ("person.pid", "visit"): (
+        "visit.pid IN (SELECT pid FROM person WHERE age > 30)",
+        "NOT EXISTS (SELECT 1 FROM item AS j WHERE j.vid = visit.vid AND j.units > 2)",
+        "EXISTS (SELECT 1 FROM visit AS w WHERE w.pid = visit.pid AND w.cost > visit.cost)",
+        "visit.kind IN (SELECT kind FROM label)",
+    ),
+    ("person.pid", "item"): (
+        "item.vid IN (SELECT vid FROM visit WHERE cost > 20)",
+        "NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.vid = item.vid AND w.kind = 'b')",
+        "EXISTS (SELECT 1 FROM item AS j WHERE j.vid = item.vid AND j.units <> item.units)",
+    ),
+    ("person.pid", "part"): ("EXISTS (SELECT 1 FROM part AS o WHERE o.iid = part.iid AND o.size > part.size)",),
+}
+"""Conditions that look for partners of a row, by the unit and the table."""
+
+
 class Asker:
     """Writes random questions over the columns of one FROM clause."""
 
@@ -336,6 +366,7 @@ class Asker:
             "id": [],
             "flag": [],
         }
+        self.partners = [form for alias in aliases for form in PARTNERS.get((str(world.policy.unit), alias), ())]
         for alias in aliases:
             if alias == "t":
                 known = {"t0": "number", "t1": "number", "t2": "date"}
@@ -366,8 +397,11 @@ class Asker:
         keys = self._keys()
         parts = [f"{self.aggregate()} AS v{place}" for place in range(rng.randint(1, 3))]
         text = f"SELECT {', '.join([*keys, *parts])} FROM {self.clause}"
-        if rng.random() < 0.6:
-            text += f" WHERE {self.predicate()}"
+        conditions = [self.predicate()] if rng.random() < 0.6 else []
+        if self.partners and rng.random() < 0.3:
+            conditions.append(rng.choice(self.partners))
+        if conditions:
+            text += f" WHERE {rng.choice([' AND ', ' OR ']).join(conditions)}"
         if keys:
             text += f" GROUP BY {', '.join(keys)}"
         return text

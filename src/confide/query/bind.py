@@ -10,13 +10,12 @@ from confide.policy import Contribution, Policy, RowUnit
 from confide.privacy.limits import MOST_COLUMNS, MOST_MEASURED
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
-from confide.query.expression import predicate
 from confide.query.grouping import bind_keys, check_numbers, group_count
 from confide.query.magnitude import check_magnitudes
 from confide.query.parse import DIALECT, parse
 from confide.query.possible_groups import possible_groups
 from confide.query.question import Condition, Order, Question, ShownKey, ShownValue, Value, all_values, statistics_of
-from confide.query.relation import bind_from
+from confide.query.relation import bind_from, row_condition
 from confide.query.released import Released, aliases_of
 from confide.query.result_columns import result_columns
 from confide.query.rewrite import plain_form
@@ -69,7 +68,7 @@ def _question(
         )
     source = bind_from(select, scope, bounds)
     clause = select.args.get("where")
-    where = predicate(clause.this, scope) if clause is not None else Always(True)
+    where = row_condition(clause, scope, source)
     scope.rows_pass(where)
     check_released_division(select, scope)
     keys = bind_keys(select, scope)
@@ -97,7 +96,7 @@ def _question(
         offset=whole_number(select, "offset") or 0,
         neighbours=source.neighbours,
         unit="row" if isinstance(scope.policy.unit, RowUnit) else str(scope.policy.unit),
-        tables=source.tables,
+        tables=tuple(dict.fromkeys((*source.tables, *scope.inner_tables))),
         possible=possible_groups(summary, condition, scope.catalog),
         counted=source.counted,
     )

@@ -62,7 +62,11 @@ _TRUTHS: tuple[type[exp.Expr], ...] = (
 
 def number(node: exp.Expr, scope: Scope) -> Number:
     """A bounded number, or a refusal."""
-    subject = scalar(node, scope)
+    return _as_number(scalar(node, scope), scope)
+
+
+def _as_number(subject: Field | Number, scope: Scope) -> Number:
+    """A column with a list of whole numbers is a number too."""
     if not isinstance(subject, Field):
         return subject
     column = subject.column
@@ -258,6 +262,8 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
             return joined(tuple(_comparisons(ends, node.this, scope)), every=not negated)
         case exp.In():
             return _among(node, scope, negated)
+        case exp.Exists():
+            return _semi_join(node, scope, negated)
         case exp.Is():
             return _is(node, scope, negated != bool(node.args.get("negate")))
         case exp.StartsWith() | exp.EndsWith() | exp.Contains():
@@ -315,14 +321,14 @@ def _compared(operation: Operation, first: Field | Number, right: exp.Expr, scop
     second = scalar(right, scope)
     if isinstance(first, Field) and isinstance(second, Field):
         return compare_fields(operation, first, second, scope)
-    if isinstance(first, Field) or isinstance(second, Field):
-        raise QueryError(not_a_number(first if isinstance(first, Field) else second))  # type: ignore[arg-type]
-    return arithmetic.compare(operation, first, second)
+    return arithmetic.compare(operation, _as_number(first, scope), _as_number(second, scope))
 
 
 def _among(node: exp.In, scope: Scope, negated: bool) -> Predicate:
-    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
-        raise QueryError("IN takes a list of constants; join a public table for a longer one")
+    if node.args.get("query") is not None:
+        return _semi_join(node, scope, negated)
+    if node.args.get("unnest") or node.args.get("field"):
+        raise QueryError("IN takes a list of constants, or a query: IN (SELECT key FROM t WHERE ...)")
     if any(isinstance(bare(option), exp.Null) for option in node.expressions):
         raise QueryError("nothing equals NULL, so it does not belong into an IN list; write OR x IS NULL")
     operation: Operation = "<>" if negated else "="
@@ -340,6 +346,12 @@ def _among(node: exp.In, scope: Scope, negated: bool) -> Predicate:
         return arithmetic.one_of(subject, constants, negated)
     scope.room.repeat(subject, len(options) - 1)
     return joined(tuple(arithmetic.compare(operation, subject, option) for option in options), every=negated)
+
+
+def _semi_join(node: exp.Exists | exp.In, scope: Scope, negated: bool) -> Predicate:
+    from confide.query.semi_join import matched  # noqa: PLC0415  conditions of its inner query are conditions again
+
+    return matched(node, scope, negated)
 
 
 def _option(node: exp.Expr, subject: Number, scope: Scope) -> Number:

@@ -29,7 +29,7 @@ def bind_join(left: Relation, join: exp.Join, scope: Scope, unit: Field | None) 
         right = replace(right, optional=True)
         scope.replace(right)
     if not table.public and isinstance(scope.policy.unit, KeyUnit):
-        pairs += _attach(pairs, earlier, right, scope, unit)
+        pairs += attach(pairs, earlier, right, scope, unit)
     scan = Scan(table.name, right.name, table.public)
     return Join(left, scan, tuple(dict.fromkeys(pairs)), side == "LEFT")
 
@@ -51,7 +51,7 @@ def join_pairs(join: exp.Join, scope: Scope) -> tuple[Source, Pairs]:
     return right, pairs
 
 
-def _attach(pairs: Pairs, earlier: list[Source], right: Source, scope: Scope, unit: Field | None) -> Pairs:
+def attach(pairs: Pairs, earlier: list[Source], right: Source, scope: Scope, unit: Field | None) -> Pairs:
     """Hang a private table on the ones before it; the pair of unit keys that must agree besides, if both are there."""
     private = [source for source in earlier if source.private]
     if not private:
@@ -153,7 +153,7 @@ def _on(join: exp.Join, right: Source, scope: Scope) -> Pairs:
             first, second = second, first
         if second.source != right.name or first.source == right.name:
             raise QueryError(f"ON {shown(part)} does not connect {right.alias} with the tables before it")
-        pairs.append(_comparable(first, second))
+        pairs.append(comparable(first, second))
     return pairs
 
 
@@ -168,7 +168,7 @@ def _using(join: exp.Join, earlier: list[Source], right: Source, scope: Scope) -
             raise QueryError(
                 f"USING ({name.name[:60]}): the column must be in {right.alias} and in one table before it; write ON"
             )
-        pair = _comparable(plain(left[0]), plain(mine[0]))
+        pair = comparable(plain(left[0]), plain(mine[0]))
         scope.merged[name.name.casefold()] = pair[0]
         pairs.append(pair)
     return pairs
@@ -180,7 +180,7 @@ def plain(subject: Field | Derived) -> Field:
     return subject
 
 
-def _comparable(first: Field, second: Field) -> tuple[Field, Field]:
+def comparable(first: Field, second: Field) -> tuple[Field, Field]:
     """Refuse pairs that could never be equal, or only by a cast that may fail."""
     kinds = {_kind(first.column), _kind(second.column)}
     if None not in kinds and (
@@ -220,3 +220,12 @@ def equal_units(relation: Relation, unit: Field) -> frozenset[Field]:
                 equal |= set(pair)
         relation = relation.left
     return frozenset(equal)
+
+
+def equal_pairs(relation: Relation) -> Pairs:
+    """The columns that joins make equal in every row."""
+    found: Pairs = []
+    while isinstance(relation, Join):
+        found += [] if relation.optional else relation.on
+        relation = relation.left
+    return found

@@ -12,11 +12,24 @@ from confide.policy import Contribution, Identifier, KeyUnit
 from confide.query.clause import check_inner_clauses, check_subquery
 from confide.query.conjunction import sources_of
 from confide.query.expression import predicate
-from confide.query.join import bind_join, equal_units, plain, root_of, table_of, unit_of
+from confide.query.join import bind_join, equal_pairs, equal_units, plain, root_of, table_of, unit_of
 from confide.query.joined_rows import JoinedRows, joined_rows
 from confide.query.parse import shown
 from confide.query.scope import Scope, Source
-from confide.query.tree import Always, BinnedKey, Bound, Cell, Derived, Field, Join, Key, PerUnit, Relation, Scan
+from confide.query.tree import (
+    Always,
+    BinnedKey,
+    Bound,
+    Cell,
+    Derived,
+    Field,
+    Join,
+    Key,
+    PerUnit,
+    Predicate,
+    Relation,
+    Scan,
+)
 from confide.query.unit_aggregate import unit_aggregate
 
 Neighbours = Literal["add-remove", "replace-one"]
@@ -71,6 +84,17 @@ def bind_from(select: exp.Select, scope: Scope, limits: Limits) -> From:
     if isinstance(scope.policy.unit, KeyUnit):
         return _by_key(relation, unit, private, scope, tuple(dict.fromkeys(tables)), inside)
     return _by_row(relation, private, scope)
+
+
+def row_condition(clause: exp.Where | None, scope: Scope, source: From) -> Predicate:
+    """WHERE, in which rows may be looked for that belong to the same unit, or to nobody."""
+    if clause is None:
+        return Always(True)
+    scope.matching, scope.unit, scope.pairs = True, source.unit, tuple(equal_pairs(source.relation))
+    try:
+        return predicate(clause.this, scope)
+    finally:
+        scope.matching = False
 
 
 def _by_row(relation: Relation, private: list[Source], scope: Scope) -> From:
@@ -179,7 +203,7 @@ def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit
     if source.bound is None or source.unit is None:
         raise QueryError("inner queries go one level deep")
     where = select.args.get("where")
-    condition = predicate(where.this, inner) if where is not None else Always(True)
+    condition = row_condition(where, inner, source)
     _check_groups(select, inner, source)
     name = scope.next_name()
     key, columns = _columns(select, inner, source, limits, name)
@@ -190,7 +214,7 @@ def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit
     parts = tuple((derived.name, cell, derived.span) for _, derived, cell in columns)
     relation = PerUnit(source.relation, condition, source.unit, parts, name)
     told = f"in the inner query counts and sums are cut at what {source.rows:,} rows give: {source.counted}"
-    return relation, Field(name, unit), source.tables, told
+    return relation, Field(name, unit), (*source.tables, *inner.inner_tables), told
 
 
 def _check_groups(select: exp.Select, inner: Scope, source: From) -> None:

@@ -40,6 +40,7 @@ from confide.query.tree import (
     FirstKnown,
     Floored,
     Known,
+    Matched,
     Number,
     OneOf,
     Predicate,
@@ -102,6 +103,8 @@ def size(node: Field | Number | Predicate | Value) -> int:
             return 1 + len(values) // LISTED_PER_PART
         case Field() | Reading() | Derived() | Constant() | Always() | TextLike() | SameField() | TextLength():
             return 1
+        case Matched(_, on, where):
+            return 1 + len(on) + size(where)
         case TextOrder() | TextHolds():
             return 1
         case Estimated() | Measured() | Mean() | Spread() | Association() | Occurs() | ReleasedNumber():

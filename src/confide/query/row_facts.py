@@ -29,6 +29,7 @@ from confide.query.tree import (
     FirstKnown,
     Floored,
     Known,
+    Matched,
     Number,
     OneOf,
     PartOfText,
@@ -233,6 +234,8 @@ class RowFacts:
                 return None if one is None else one.where_field(right, None, null=False)
             case Known(subject, negated):
                 return self._where_known(subject, negated)
+            case Matched():
+                return self
             case OneOf(subject, indices, negated):
                 return self._where_listed(subject, indices, negated)
             case Compare():
@@ -319,7 +322,7 @@ class RowFacts:
             case Compare(operation, left, right):
                 one, two = self.of_number(left), self.of_number(right)
                 return not one.null and not two.null and _always(operation, one, two)
-            case TextIs() | TextLike() | TextOrder() | TextHolds() | SameField():
+            case TextIs() | TextLike() | TextOrder() | TextHolds() | SameField() | Matched():
                 return False
             case _:
                 assert_never(node)

@@ -100,7 +100,18 @@ class Scope:
         names: Iterator[int] | None = None,
         room: Room | None = None,
         at_most: Contribution | None = None,
+        outer: "Scope | None" = None,
     ) -> None:
+        self.outer = outer
+        """That of the query around, whose columns an inner query in WHERE may name."""
+        self.matching = False
+        """Whether EXISTS and IN of a query may stand here: in the WHERE of rows whose unit is known."""
+        self.unit: Field | None = None
+        """The column that says whose a row is."""
+        self.pairs: tuple[tuple[Field, Field], ...] = ()
+        """Columns that joins make equal in every row."""
+        self.inner_tables: list[str] = []
+        """Private tables that conditions look into."""
         self.policy = policy
         self.at_most = at_most
         """What one unit may have in the whole of FROM, where a view says so."""
@@ -216,12 +227,16 @@ class Scope:
         sources = [source for source in self.sources if not source.hidden]
         if qualifier:
             sources = [source for source in sources if source.alias.casefold() == qualifier.casefold()]
+            if not sources and self.outer is not None:
+                return self.outer.find(node)
             if not sources:
                 aliases = [source.alias for source in self.sources if not source.hidden]
                 raise QueryError(f"there is no table {qualifier[:60]} here; {nearest(qualifier, aliases, 'there are')}")
         elif name.casefold() in self.merged:
             return self.merged[name.casefold()]
         matches = [(source, match) for source in sources for match in source.matches(name)]
+        if not matches and self.outer is not None:
+            return self.outer.find(node)
         if not matches:
             names = [column for source in sources for column in (*source.columns, *source.derived)]
             lists = [own.values for source in sources for own in source.columns.values() if isinstance(own, Category)]
@@ -237,6 +252,14 @@ class Scope:
         return node.name.casefold() in self.merged or any(
             source.matches(node.name) for source in self.sources if not source.hidden
         )
+
+    def equal_to(self, field: Field) -> list[Field]:
+        """The columns that joins make equal to one, without itself."""
+        found, before = {field}, 0
+        while len(found) > before:
+            before = len(found)
+            found |= {own for pair in self.pairs if found & set(pair) for own in pair}
+        return sorted(found - {field}, key=lambda own: (own.source, own.name))
 
     def own_unit(self, source: Source) -> Field | None:
         """The column of this source that holds the unit's key itself, if it has one."""

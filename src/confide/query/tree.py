@@ -299,6 +299,18 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Matched:
+    """A row has, or has not, a partner in other tables: a row of `relation` that agrees with it on all pairs, its own
+    column first, and passes `where`, which may speak of both.
+    """
+
+    relation: "Scan | Join"
+    on: tuple[tuple[Field, Field], ...]
+    where: "Predicate"
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Both:
     parts: tuple["Predicate", ...]
 
@@ -309,7 +321,19 @@ class Either:
 
 
 Predicate = (
-    Always | Compare | OneOf | Among | TextIs | TextLike | TextOrder | TextHolds | SameField | Known | Both | Either
+    Always
+    | Compare
+    | OneOf
+    | Among
+    | TextIs
+    | TextLike
+    | TextOrder
+    | TextHolds
+    | SameField
+    | Known
+    | Matched
+    | Both
+    | Either
 )
 
 

@@ -10,7 +10,7 @@ from typing import assert_never
 from confide.engine.sql.agreement import LARGEST_TEXT, Joined, day_text, number_text, on_one_grid
 from confide.engine.sql.canonical_text import text_of
 from confide.engine.sql.index_sql import date_index, number_index
-from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, double, integer, name, text
+from confide.engine.sql.syntax import NARROW, among, case, cast, clamped, double, integer, name, select, text
 from confide.engine.storage import Storage, Storages
 from confide.policy import Category, Date, Identifier, Text, Unbounded
 from confide.policy import Number as NumberColumn
@@ -34,6 +34,7 @@ from confide.query.tree import (
     Floored,
     Join,
     Known,
+    Matched,
     Number,
     OneOf,
     PartOfText,
@@ -267,10 +268,30 @@ class RowWriter:
                 return f"STRPOS({self.text(field)}, {text(value)}) {'=' if negated else '>'} 0"
             case SameField(left, right, negated):
                 return f"NOT ({self.equal(left, right)})" if negated else self.equal(left, right)
+            case Matched():
+                return self._matched(node)
             case Known(subject, negated):
                 return f"{self.subject(subject)} IS {'' if negated else 'NOT '}NULL"
             case _:
                 assert_never(node)
+
+    def _matched(self, node: Matched) -> str:
+        """Whether there is a partner. Names of tables are unique in a statement, so those inside hide none outside."""
+        self._owners.update(_owners(node.relation))
+        conditions = [self.equal(outer, inner) for outer, inner in node.on]
+        if node.where != Always(True):
+            conditions.append(self.predicate(node.where))
+        found = select([("one", "1")], self.source(node.relation), conditions)
+        return f"{'NOT ' if node.negated else ''}EXISTS ({found})"
+
+    def source(self, relation: Scan | Join) -> str:
+        """Tables and joins, as FROM takes them."""
+        if isinstance(relation, Scan):
+            # With its schema, so that no name of ours in the statement can stand before it.
+            return f"main.{name(relation.table)} AS {relation.source}"
+        condition = " AND ".join(self.equal(first, second) for first, second in relation.on)
+        assert not isinstance(relation.left, PerUnit)
+        return f"{self.source(relation.left)} JOIN {self.source(relation.right)} ON {condition}"
 
     def _comparand(self, node: Compare) -> str:
         """A whole-number column strictly inside its range compares as it is stored, so that blocks can be skipped."""
