@@ -18,6 +18,7 @@ FLAGS = {
     "l_shipmode": ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"],
     "l_shipinstruct": ["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"],
 }
+KINDS = ["CASE", "BOX", "PACK", "PKG", "BAG"]
 NATIONS = ["FRANCE", "GERMANY", "BRAZIL", "SAUDI ARABIA", "CANADA", "INDIA"]
 DAYS = {"range": ["1992-01-01", "1998-12-31"]}
 ID, TEXT = {"type": "id"}, {"type": "text"}
@@ -81,9 +82,10 @@ PUBLIC: dict[str, dict[str, list[Any]]] = {
     "nation": {"n_nationkey": list(range(6)), "n_name": NATIONS, "n_regionkey": [2, 2, 0, 1, 0, 1]},
     "part": {
         "p_partkey": list(range(1, 21)), "p_name": [f"green {place}" for place in range(20)], "p_mfgr": ["m"] * 20,
-        "p_brand": ["Brand#12", "Brand#23", "Brand#34", "Brand#45"] * 5, "p_size": [49, 14, 23, 45, 19, 3, 36, 9, 5, 1] * 2,
+        "p_brand": ["Brand#12", "Brand#23", "Brand#34", "Brand#45"] * 5,
+        "p_size": [49, 14, 23, 45, 19, 3, 36, 9, 5, 1] * 2,
         "p_type": ["PROMO BRASS", "ECONOMY ANODIZED STEEL", "MEDIUM POLISHED TIN", "SMALL BRASS"] * 5,
-        "p_container": ["SM CASE", "MED BOX", "LG BOX", "SM PKG", "MED BAG"] * 4,
+        "p_container": [f"{size} {kind}" for size in ("SM", "MED", "LG", "WRAP") for kind in KINDS],
     },
     "supplier": {
         "s_suppkey": list(range(1, 11)), "s_name": [f"Supplier {place}" for place in range(10)],

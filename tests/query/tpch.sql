@@ -9,7 +9,7 @@ SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedpri
 FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
 GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus;
 
--- 2 customer refused: public tables only
+-- 2 customer refused: there is no column p_partkey
 SELECT s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment
 FROM part, supplier, partsupp, nation, region
 WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND p_size = 15 AND p_type LIKE '%BRASS'
@@ -116,7 +116,7 @@ FROM lineitem, part
 WHERE l_partkey = p_partkey AND l_shipdate >= DATE '1995-09-01'
   AND l_shipdate < DATE '1995-09-01' + INTERVAL '1' MONTH;
 
--- 15 customer
+-- 15 customer refused: supplier holds rows, and what it is joined to was released
 WITH revenue (supplier_no, total_revenue) AS (
   SELECT l_suppkey, SUM(l_extendedprice * (1 - l_discount)) FROM lineitem
   WHERE l_shipdate >= DATE '1996-01-01' AND l_shipdate < DATE '1996-01-01' + INTERVAL '3' MONTH GROUP BY l_suppkey)
@@ -130,7 +130,7 @@ WHERE p_partkey = ps_partkey AND p_brand <> 'Brand#45' AND p_type NOT LIKE 'MEDI
   AND ps_suppkey NOT IN (SELECT s_suppkey FROM supplier WHERE s_comment LIKE '%Customer%Complaints%')
 GROUP BY p_brand, p_type, p_size ORDER BY supplier_cnt DESC, p_brand, p_type, p_size;
 
--- 17 customer refused: a subquery
+-- 17 customer refused: there is no column p_partkey
 SELECT SUM(l_extendedprice) / 7.0 AS avg_yearly FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey);
@@ -153,7 +153,7 @@ WHERE (p_partkey = l_partkey AND p_brand = 'Brand#12' AND p_container IN ('SM CA
     AND l_quantity >= 20 AND l_quantity <= 20 + 10 AND p_size BETWEEN 1 AND 15 AND l_shipmode IN ('AIR', 'REG AIR')
     AND l_shipinstruct = 'DELIVER IN PERSON');
 
--- 20 customer refused: public tables only
+-- 20 customer refused: there is no column ps_partkey
 SELECT s_name, s_address FROM supplier, nation
 WHERE s_suppkey IN (SELECT ps_suppkey FROM partsupp
     WHERE ps_partkey IN (SELECT p_partkey FROM part WHERE p_name LIKE 'forest%')
@@ -172,7 +172,7 @@ WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus 
   AND s_nationkey = n_nationkey AND n_name = 'SAUDI ARABIA'
 GROUP BY s_name ORDER BY numwait DESC, s_name LIMIT 100;
 
--- 22 customer refused: a subquery
+-- 22 customer
 SELECT cntrycode, COUNT(*) AS numcust, SUM(c_acctbal) AS totacctbal
 FROM (SELECT SUBSTRING(c_phone FROM 1 FOR 2) AS cntrycode, c_acctbal FROM customer
   WHERE SUBSTRING(c_phone FROM 1 FOR 2) IN ('13', '31', '23', '29', '30', '18', '17')

@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Category
+from confide.policy import Category, Text
 from confide.query import number as arithmetic
 from confide.query.calendar import part_asked_for, require_date
 from confide.query.expression import COMPARISONS, choices, number, predicate
@@ -20,8 +20,8 @@ from confide.query.literal import bare, is_text, text
 from confide.query.month import has_many_months, month_key
 from confide.query.parse import shown
 from confide.query.scope import Scope
-from confide.query.text_change import change_of, written
-from confide.query.tree import Among, BinnedKey, Choice, Constant, Field, Label, Number, Predicate
+from confide.query.text_change import OpenText, change_of, text_value, written
+from confide.query.tree import Among, BinnedKey, Choice, Constant, Field, Label, Number, Predicate, TextIs
 
 MOST_PLAIN: Final = 10_000
 """A number may be grouped by its plain values when it has at most so many."""
@@ -98,11 +98,28 @@ def _texts(node: exp.Expr, scope: Scope) -> BinnedKey | None:
         if field is not None:
             return labelled(_images(field, function))
         if not isinstance(node, exp.Cast):
+            listed = _listed_by_where(node, scope)
+            if listed is not None:
+                return listed
             raise QueryError(
                 f"GROUP BY {shown(node)}: {shown(inner)} has no list of values in the policy, so that groups are not "
                 "public; group by a declared column or BIN(column, width)"
             )
     return None
+
+
+def _listed_by_where(node: exp.Expr, scope: Scope) -> BinnedKey | None:
+    """A part of a text that WHERE says is one of a list: that list is in the question, and public."""
+    inner = node.find(exp.Column)
+    field = None if inner is None else scope.field(inner)
+    if not isinstance(field, Field) or not isinstance(field.column, Text):
+        return None
+    found = text_value(node, scope)
+    values = scope.listed_texts.get(found.subject) if isinstance(found, OpenText) and not found.folds else None
+    if not values:
+        return None
+    assert isinstance(found, OpenText)
+    return labelled([(TextIs(found.subject, (value,), False), value) for value in values])
 
 
 def _changes_one(node: exp.Expr) -> bool:

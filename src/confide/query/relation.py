@@ -15,6 +15,7 @@ from confide.query.expression import predicate
 from confide.query.join import bind_join, equal_pairs, equal_units, plain, root_of, table_of, unit_of
 from confide.query.joined_rows import JoinedRows, joined_rows
 from confide.query.parse import shown
+from confide.query.rewrite.left_join import filtered_aggregates
 from confide.query.scope import Scope, Source
 from confide.query.tree import (
     Always,
@@ -198,6 +199,7 @@ def _per_unit(node: exp.Subquery, scope: Scope, limits: Limits) -> tuple[PerUnit
     if not isinstance(select, exp.Select):
         raise QueryError("FROM (...) takes SELECT key, SUM(x) AS total FROM a_table GROUP BY key")
     check_inner_clauses(select)
+    select = filtered_aggregates(select, scope.policy)
     inner = Scope(scope.policy, scope.catalog, scope.names, scope.room)
     source = bind_from(select, inner, {})
     if source.bound is None or source.unit is None:

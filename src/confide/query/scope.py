@@ -21,7 +21,19 @@ from confide.query.parse import shown
 from confide.query.room import Room
 from confide.query.row_facts import IndexRange, RowFacts, StepsLeft, TooLongError
 from confide.query.spelling import nearest
-from confide.query.tree import Both, Compare, Constant, Derived, Field, Number, Predicate, Reading, Span
+from confide.query.tree import (
+    Both,
+    Compare,
+    Constant,
+    Derived,
+    Field,
+    Number,
+    PartOfText,
+    Predicate,
+    Reading,
+    Span,
+    TextIs,
+)
 
 _STEPS = 2_000
 """Of telling what is known of one number."""
@@ -122,6 +134,8 @@ class Scope:
         """What is known of the rows that are spoken of, beside their policy."""
         self.not_zero: frozenset[Number] = frozenset()
         """Numbers that are known not to be 0 in them."""
+        self.listed_texts: dict[Field | PartOfText, tuple[str, ...]] = {}
+        """Texts that are known to be one of a list in them."""
         self._places: dict[int, dict[Value, int]] = {}
         self._pairs = 0
         self.sources: list[Source] = []
@@ -140,6 +154,8 @@ class Scope:
     def rows_pass(self, where: Predicate) -> None:
         """From here on only rows that pass are spoken of."""
         self.not_zero = _all_not_zero((where,))
+        parts = where.parts if isinstance(where, Both) else (where,)
+        self.listed_texts = {part.field: part.values for part in parts if isinstance(part, TextIs) and not part.negated}
         try:
             self.facts = RowFacts(StepsLeft(_STEPS)).passing(where)
         except TooLongError:
