@@ -52,7 +52,7 @@ def combined_half_width(terms: Sequence[tuple[int | Fraction, Law]], confidence:
     kept = _kept(terms)
     if not kept:
         return Fraction(0)
-    grain = reduce(_common_grain, (coefficient for coefficient, _ in kept))
+    grain = reduce(common_grain, (coefficient for coefficient, _ in kept))
     if len(kept) == 1:
         return grain * kept[0][1].half_width(confidence)
     exact = _exact(tuple((coefficient / grain, law) for coefficient, law in kept), miss)
@@ -69,7 +69,7 @@ def _kept(terms: Sequence[tuple[int | Fraction, Law]]) -> Terms:
     return tuple((abs(Fraction(number)), law) for number, law in terms if number != 0 and not isinstance(law, NoNoise))
 
 
-def _common_grain(first: Fraction, second: Fraction) -> Fraction:
+def common_grain(first: Fraction, second: Fraction) -> Fraction:
     denominator = math.lcm(first.denominator, second.denominator)
     return Fraction(math.gcd(int(first * denominator), int(second * denominator)), denominator)
 
@@ -93,21 +93,31 @@ def _one_by_one(terms: Terms, miss: float) -> Fraction:
 
 
 def _chernoff(terms: Terms, miss: float) -> Fraction:
-    """The least over a grid of t; every t gives a bound, so the grid costs width and nothing else."""
-    laplaces = [coefficient * law.scale for coefficient, law in terms if isinstance(law, DiscreteLaplace)]
-    spread = math.sqrt(sum(float(coefficient) ** 2 * float(law.variance) for coefficient, law in terms))
+    return chernoff_of([(coefficient, law, 1) for coefficient, law in terms], miss)
+
+
+def chernoff_of(kinds: Sequence[tuple[Fraction, Noise, int]], miss: float) -> Fraction:
+    """The least over a grid of t; every t gives a bound, so the grid costs width and nothing else. Each kind of term is
+    there so many times.
+    """
+    laplaces = [coefficient * law.scale for coefficient, law, _ in kinds if isinstance(law, DiscreteLaplace)]
+    spread = math.sqrt(sum(count * float(coefficient) ** 2 * float(law.variance) for coefficient, law, count in kinds))
     largest = 0.999 / float(max(laplaces)) if laplaces else 20 * math.sqrt(-math.log(miss)) / spread
     rates = largest * np.linspace(0.005, 1, 200)
+    if laplaces:
+        # Where there are many terms the best rate is that of the normal law, far below the largest.
+        normal = math.sqrt(2 * math.log(2 / miss)) / spread
+        rates = np.unique(np.concatenate([rates, np.minimum(normal * np.linspace(0.2, 2, 100), largest)]))
     logarithm = np.zeros(len(rates))
-    for coefficient, law in terms:
+    for coefficient, law, count in kinds:
         steps = rates * float(coefficient)
         if isinstance(law, DiscreteGaussian):
-            logarithm += float(law.variance) / 2 * steps**2
+            logarithm += count * float(law.variance) / 2 * steps**2
         else:
             # E exp(sX) = (1 - q)² / ((1 - q e^s)(1 - q e^-s)) with q = exp(-1/scale)
             inverse = law.scale.denominator / law.scale.numerator
-            logarithm += 2 * np.log(-np.expm1(-inverse)) - np.log(-np.expm1(steps - inverse))
-            logarithm -= np.log(-np.expm1(-steps - inverse))
+            own = 2 * np.log(-np.expm1(-inverse)) - np.log(-np.expm1(steps - inverse))
+            logarithm += count * (own - np.log(-np.expm1(-steps - inverse)))
     widths = (np.maximum(logarithm, 0) + math.log(2 / miss)) / rates
     return Fraction(float(widths.min()) * (1 + 1e-9))
 
@@ -118,12 +128,12 @@ def _spread(terms: Terms, miss: float) -> Fraction:
     moved = float(sum((coefficient for coefficient, _ in terms), Fraction(0))) / 2
     cell = max(math.sqrt(variance), moved) / CELLS_PER_SPREAD
     cut = Fraction(miss) / (10**4 * len(terms))
-    levelled = [_levelled(float(coefficient), law, cell, cut) for coefficient, law in terms]
-    outside = _first_outside(_convolved(levelled), miss - float(cut) * len(terms) - NUMERICAL)
+    spread = [levelled(float(coefficient), law, cell, cut) for coefficient, law in terms]
+    outside = _first_outside(_convolved(spread), miss - float(cut) * len(terms) - NUMERICAL)
     return Fraction(((outside + len(terms) / 2) * cell + moved) * (1 + 1e-12))
 
 
-def _levelled(coefficient: float, law: Noise, cell: float, cut: Fraction) -> Floats:
+def levelled(coefficient: float, law: Noise, cell: float, cut: Fraction) -> Floats:
     """Probabilities of the cells of a·(X + U), from the first left to the last right that matter."""
     count = math.ceil(coefficient * (law.half_width(1 - cut) + 0.5) / cell + 0.5)
     edges = (np.arange(count + 1) + 0.5) * (cell / coefficient)  # right ends of the cells 0, 1, ...

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from confide.mechanism.interval.interval import bounded_ends, nearest_double
-from confide.mechanism.interval.linear import combined_half_width
+from confide.mechanism.interval.many_terms import repeated_half_width
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
 from confide.mechanism.noise.law import Confidence
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
@@ -217,8 +217,8 @@ class CellEvaluation:
 
     def _half(self, laws: tuple[Any, ...], level: Confidence) -> Fraction:
         if (laws, level) not in self._halves:
-            listed = [own for own, count in laws for _ in range(count)]
-            self._halves[laws, level] = Fraction(combined_half_width(listed, level))
+            terms = [(coefficient, law, count) for (coefficient, law), count in laws]
+            self._halves[laws, level] = Fraction(repeated_half_width(terms, level))
         return self._halves[laws, level]
 
     def _measured(self, atom: Atom) -> int:

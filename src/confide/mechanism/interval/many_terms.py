@@ -1,0 +1,115 @@
+"""Half-widths for sums of very many noised integers of few kinds: sums over groups, running sums.
+
+What `linear` proves for sums of any terms grows wide with their number: bounding them one by one by √n, Chernoff by two
+fifths. Here the law of the sum is computed: the law of one term, transformed, to the power of how many there are.
+
+Wrapped.   On Z modulo M the law of S is that of S wrapped around, and |S| <= M/2 but for a probability that Chernoff
+           bounds. So P(|S| > h) <= P(|wrapped S| > h) + P(|S| > M/2).
+Lattice.   Coefficients that are multiples of one grain, if M of them reach far enough: the law itself.
+Levelled.  Else every term is spread and levelled, as in `linear`, on a grid. What that moves is a sum of independent
+           centred uniform numbers, Σ aU and Σ V, each within its bound by [Hoeffding1963] but for a hundredth of the
+           miss rate.
+More.      Symmetric unimodal laws on the integers stay so when added up, and P(|S + X| <= t) <= P(|S| <= t) for an
+           independent X: of all windows of 2t + 1 integers the middle one weighs most. So a bound for more terms of one
+           coefficient serves for fewer, and few different numbers of terms are looked at.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache, reduce
+from typing import Final
+
+import numpy as np
+
+from confide.mechanism.interval.linear import (
+    MOST_CONVOLVED,
+    NUMERICAL,
+    SMALLEST_CONVOLVED,
+    Noise,
+    chernoff_of,
+    combined_half_width,
+    common_grain,
+    levelled,
+)
+from confide.mechanism.noise.law import SUMMED_VARIANCE, Confidence, DiscreteGaussian, Floats, Law, NoNoise, miss_rate
+
+LARGEST_GRID: Final = 1 << 19
+CELLS: Final = 1 << 18
+_PARTS: Final = 100
+_EXACT_COUNTS: Final = 32
+
+Kinds = tuple[tuple[Fraction, Noise, int], ...]
+"""Absolute coefficients and laws, and how often each is there."""
+
+
+def repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: Confidence) -> Fraction:
+    """h such that |Σ a·X| <= h with at least the confidence, for independent noises X, so many of each law."""
+    kinds: Kinds = tuple((abs(a), law, n) for a, law, n in terms if a and n and not isinstance(law, NoNoise))
+    if sum(count for *_, count in kinds) <= MOST_CONVOLVED:
+        return combined_half_width([(a, law) for a, law, count in kinds for _ in range(count)], confidence)
+    if len({coefficient for coefficient, *_ in kinds}) == 1:
+        kinds = tuple((coefficient, law, _rounded_up(count)) for coefficient, law, count in kinds)
+    return _many(kinds, miss_rate(confidence))
+
+
+def _rounded_up(count: int) -> int:
+    """One of few counts: up to a thirty-second more."""
+    if count <= _EXACT_COUNTS:
+        return count
+    step = 1 << (count.bit_length() - 6)
+    return -(-count // step) * step
+
+
+@lru_cache(maxsize=4096)
+def _many(kinds: Kinds, miss: float) -> Fraction:
+    total = sum(count for *_, count in kinds)
+    share = 1 - Fraction(miss) / total
+    apart = sum((a * law.half_width(share) * count for a, law, count in kinds), Fraction(0))
+    widths = [apart, chernoff_of(kinds, miss)]
+    if miss >= SMALLEST_CONVOLVED:
+        widths.append(_wrapped(kinds, miss, total))
+    return min(widths)
+
+
+def _wrapped(kinds: Kinds, miss: float, total: int) -> Fraction:
+    part = miss / _PARTS
+    far = chernoff_of(kinds, part)
+    cut = Fraction(part) / total
+    grain = reduce(common_grain, (coefficient for coefficient, *_ in kinds))
+    summed = all(not isinstance(law, DiscreteGaussian) or law.variance <= SUMMED_VARIANCE for _, law, _ in kinds)
+    if summed and far / grain < LARGEST_GRID // 2:
+        size = 1 << max(4, (2 * math.ceil(far / grain) + 1).bit_length())
+        masses = [(_lattice(int(a / grain), law, cut), count) for a, law, count in kinds]
+        return grain * _outside(masses, size, miss - 2 * part - NUMERICAL)
+    cell = float(far) / (CELLS // 2 - 2)
+    masses = [(levelled(float(a), law, cell, cut), count) for a, law, count in kinds]
+    outside = _outside(masses, CELLS, miss - 4 * part - NUMERICAL)
+    # Of independent numbers within ±w/2, P(|Σ| > u) <= 2 exp(-2u² / Σw²).
+    factor = math.sqrt(math.log(2 / part) / 2)
+    squares = sum(float(a) ** 2 * count for a, _, count in kinds)
+    return Fraction((outside * cell + factor * (cell * math.sqrt(total) + math.sqrt(squares))) * (1 + 1e-9))
+
+
+def _lattice(coefficient: int, law: Noise, cut: Fraction) -> Floats:
+    """Probabilities of the multiples of a coefficient, from the first to the last that matter."""
+    reach = law.half_width(1 - cut)
+    right = -np.diff(law.tails(np.arange(reach + 1, dtype=np.float64)))
+    places = np.zeros(2 * coefficient * reach + 1)
+    places[::coefficient] = np.concatenate([right[::-1], 1 - 2 * law.tails(np.zeros(1)), right])
+    return places
+
+
+def _outside(masses: Sequence[tuple[Floats, int]], size: int, miss: float) -> int:
+    """The smallest k such that the wrapped sum is further than k from zero with probability at most `miss`."""
+    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+    for mass, count in masses:
+        wrapped = np.zeros(size)
+        np.add.at(wrapped, (np.arange(len(mass)) - len(mass) // 2) % size, np.maximum(mass, 0))
+        spectrum *= np.fft.rfft(wrapped) ** count
+    law = np.maximum(np.fft.irfft(spectrum, size), 0)
+    middle = size // 2
+    both = law[1 : middle + 1].copy()
+    both[: middle - 1] += law[:middle:-1]
+    beyond = np.append(np.cumsum(both[::-1])[::-1], 0.0)  # beyond[k]: further than k from zero
+    return int(np.argmax(beyond <= miss)) if miss > 0 else middle

@@ -1,0 +1,79 @@
+"""Sums of very many terms have half-widths by their law: never too narrow, and next to that of the normal law."""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from confide.mechanism import DiscreteGaussian, DiscreteLaplace, TestRandomness, draw
+from confide.mechanism.interval import many_terms
+from confide.mechanism.interval.linear import combined_half_width
+from confide.mechanism.interval.many_terms import repeated_half_width
+
+ONE = Fraction(1)
+LAPLACE, WIDE = DiscreteLaplace(Fraction(5)), DiscreteLaplace(Fraction(10**9))
+NORMAL, VAST = DiscreteGaussian(Fraction(30)), DiscreteGaussian(Fraction(10**12))
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("law", [DiscreteLaplace(Fraction(1, 2)), LAPLACE, NORMAL])
+@pytest.mark.parametrize("count", [17, 20, 32])
+def test_it_is_the_quantile_of_the_exact_law(law, confidence, count):
+    exact = combined_half_width([(ONE, law)] * count, confidence)
+    assert exact <= repeated_half_width([(ONE, law, count)], confidence) <= exact * Fraction(101, 100) + 1
+
+
+@pytest.mark.parametrize("law", [LAPLACE, NORMAL, WIDE, VAST])
+@pytest.mark.parametrize("count", [40, 700, 20_000])
+def test_many_terms_are_next_to_the_normal_law(law, count):
+    half = float(repeated_half_width([(ONE, law, count)], 0.95))
+    normal = 1.959964 * sqrt(count * float(law.variance))
+    assert 0.99 * normal <= half <= 1.05 * normal
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [(ONE, LAPLACE, 300)],
+        [(Fraction(1, 300), LAPLACE, 299), (Fraction(299, 300), LAPLACE, 1)],
+        [(Fraction(1), NORMAL, 40), (Fraction(3, 2), LAPLACE, 25)],
+        [(Fraction(1), WIDE, 60), (Fraction(7), VAST, 3)],
+    ],
+)
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_it_covers(kinds, confidence):
+    """Two thousand sums: by chance one that misses as often as it may is further off than this once in a million."""
+    runs = 2_000
+    sums = np.zeros(runs)
+    for place, (coefficient, law, count) in enumerate(kinds):
+        noise = draw(law, (runs * count,), TestRandomness(place)).astype(float).reshape(runs, count)
+        sums += float(coefficient) * noise.sum(axis=1)
+    half = float(repeated_half_width(kinds, confidence))
+    missed = float(np.mean(np.abs(sums) > half))
+    slack = 5 * sqrt(confidence * (1 - confidence) / runs)
+    assert missed <= 1 - confidence + slack
+    assert missed >= 0.6 * (1 - confidence) - slack
+
+
+def test_a_bound_for_more_terms_serves_for_fewer():
+    widths = [repeated_half_width([(ONE, LAPLACE, count)], 0.95) for count in range(17, 400)]
+    assert all(one <= two for one, two in pairwise(widths))
+    assert len(set(widths)) < 140
+
+
+def test_a_sum_that_wraps_around_would_be_noticed(monkeypatch):
+    """With a circle that is too small the quantile comes out too small."""
+    whole = repeated_half_width([(ONE, LAPLACE, 1_000)], 0.95)
+    monkeypatch.setattr(many_terms, "chernoff_of", lambda *_: Fraction(60))
+    many_terms._many.cache_clear()
+    try:
+        assert many_terms._wrapped(((ONE, LAPLACE, 1_000),), 0.05, 1_000) < whole / 2
+    finally:
+        many_terms._many.cache_clear()
+
+
+def test_rare_misses_are_left_to_closed_forms():
+    half = repeated_half_width([(ONE, NORMAL, 100)], 1 - Fraction(1, 10**9))
+    assert 5 * sqrt(3000) < half < 8 * sqrt(3000)
