@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import confide
+from confide.engine.sql_engine import SqlEngine
+from confide.errors import EngineError
 from confide.policy import load
 from confide.release import Session
 
@@ -83,8 +85,24 @@ def test_counts_of_other_rows_or_groups_are_not_used(session: Session) -> None:
     session.sql("SELECT BIN(x, 50) AS b, COUNT(*) AS n FROM t GROUP BY b", epsilon=1)
     session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1)
     session.sql("SELECT g, SUM(x) AS n FROM t GROUP BY g", epsilon=1)
+    session.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g ORDER BY n DESC LIMIT 2", epsilon=1)
     assert sized(session) == []
     session.sql("SELECT g, SUM(x) AS s, COUNT(*) AS n FROM t GROUP BY g", epsilon=5)
+    assert len(sized(session)) == 3
+
+
+def test_counts_that_failed_are_none(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure is kept, and told to whoever asks again; a plan is not that."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(SqlEngine, "evaluate", fails)
+    with pytest.raises(EngineError):
+        session.sql(COUNTED, epsilon=1)
+    monkeypatch.undo()
+    assert sized(session) == []
+    session.sql(COUNTED, epsilon=2)
     assert len(sized(session)) == 3
 
 

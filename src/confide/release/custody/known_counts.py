@@ -7,6 +7,7 @@ free is used, under its policy, on its data, and to its analyst.
 import json
 from typing import Any, Final
 
+from confide.errors import EngineError
 from confide.privacy.identity import VERSION, form_of
 from confide.query import Question
 from confide.query.identity import SPELLING
@@ -30,11 +31,19 @@ def known_counts(holdings: Holdings, question: Question) -> tuple[int, ...] | No
         name = _count_of(request, wanted)
         if name is None or holdings.key(request) != entry.body["key"]:
             continue
-        found = holdings.known(request, Answer.from_bytes)
+        found = _released(holdings, request)
         column = None if found is None else next((own for own in found.values if own.name == name), None)
         if column is not None and 0 < len(column.values) <= _MOST_GROUPS:
             return tuple(max(0, round(value)) for value in column.values)
     return None
+
+
+def _released(holdings: Holdings, request: str) -> Answer | None:
+    """The answer that is kept for a request; None if there is none, or if it ended in a failure."""
+    try:
+        return holdings.known(request, Answer.from_bytes)
+    except EngineError:
+        return None
 
 
 def _rows_of(summary: Any) -> list[Any]:
@@ -48,9 +57,9 @@ def _count_of(request: str, wanted: list[Any]) -> str | None:
         tag, version, kind, question, *_ = json.loads(request)
         if (tag, version, kind, question[0]) != ("request", VERSION, "sql", "question"):
             return None
-        _, summary, measures, _, _, columns, having, *_ = question
-        if _rows_of(summary) != wanted or having is not None:
-            return None
+        _, summary, measures, _, _, columns, having, _, limit, offset, *_ = question
+        if _rows_of(summary) != wanted or having is not None or limit is not None or offset:
+            return None  # of other rows, or only some of the groups
         counted = [cell[:2] == ["cell", "rows"] and cell[3] == ["always", True] for cell in summary[5][1:]]
         for column in columns[1:]:
             if column[0] != "shown" or column[2][0] != "measured":
