@@ -16,6 +16,7 @@ from confide.query.conjunction import Conjunction
 from confide.query.derivation.derivation import Derivation
 from confide.query.derivation.inner_number import inner_numbers, with_numbers
 from confide.query.derivation.shape import inner_query
+from confide.query.grouping_sets import grouping_sets
 from confide.query.parse import DIALECT, Parsed, Select, Subquery, parse_query
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
@@ -37,6 +38,7 @@ from confide.release.planning import planned
 from confide.release.questions import Limits, Questions, about_population
 from confide.release.sql.derived_request import DerivedRequest, derived_request
 from confide.release.sql.request import SqlRequest, sql_request
+from confide.release.workload.rollup import RollupCall, rollup_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def sql_call(
     mechanism: Mapping[str, str] | str,
     account: str,
     population: bool,
-) -> SqlCall | StepwiseCall:
+) -> SqlCall | StepwiseCall | RollupCall:
     """Read a text and its options, or refuse them. Nothing is charged."""
     limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
     sql, dialect = plain_text(sql), plain_text(dialect)
@@ -180,6 +182,12 @@ def sql_call(
             shares if own else {}, limits if own else {}, options if own else "auto", account, own and population,
         )  # fmt: skip
 
+    several = grouping_sets(parse_query(sql, dialect)) if _names_several(sql) else None
+    if several is not None:
+        if limits or shares or options != "auto" or population:
+            raise ParameterError("bounds, split, mechanism and population are for a text of one table")
+        question = questions.bound(holdings, several.select, len(sql), {}, dialect, "auto")
+        return rollup_call(holdings, question, several.tables, sql, confidence, account)
     if sql.upper().count("SELECT") > 1:
         query = parse_query(sql, dialect)
         numbers = inner_numbers(query, holdings.policy)
@@ -194,6 +202,12 @@ def sql_call(
     question = questions.read(holdings, sql, limits, dialect, options)
     about_population(question, population)
     return SqlCall(holdings, question, sql, dialect, confidence, rows, shares, limits, options, account, population)
+
+
+def _names_several(sql: object) -> bool:
+    """Whether a text may ask for several tables: only then it is parsed for that."""
+    said = sql.upper() if isinstance(sql, str) else ""
+    return any(word in said for word in ("ROLLUP", "CUBE", "GROUPING"))
 
 
 def _alone(node: Subquery) -> Parsed:

@@ -37,6 +37,10 @@ class MeasuredDesign:
     values: tuple[NDArray[Any], ...]
     sources: tuple[tuple[int, ...], ...]
 
+    @property
+    def gaussian(self) -> bool:
+        return isinstance(self.noises[0].law, DiscreteGaussian)
+
     @cached_property
     def _cells(self) -> dict[int, Floats]:
         return {}

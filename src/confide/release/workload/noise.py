@@ -2,22 +2,27 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import EpsilonTooSmall
+from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism import Additive, DiscreteGaussian, DiscreteLaplace, gaussian, laplace
 from confide.mechanism.interval.many import gaussian_factor, laplace_widths
 from confide.mechanism.noise.additive import added
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.noise.sampler import draw
 from confide.privacy.amount import root
+from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PureDP
+from confide.query.tabulation import Tabulation
+from confide.release.holdings import Holdings
+from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import ProductBlock, UnitChange
-from confide.workload.strategy.design import Design
-from confide.workload.strategy.line import Floats, Integers
+from confide.workload.strategy.design import Design, designs
+from confide.workload.strategy.line import Floats, Integers, NoiseKind
 
 Cost = PureDP | ZCDP
 BlockLaw = DiscreteLaplace | DiscreteGaussian
@@ -102,3 +107,46 @@ def powers(noise: BlockNoise, fine: int) -> tuple[float, float]:
         return noise.variance / fine**2, 0.0
     scale = float(noise.law.scale) / fine
     return scale**2, scale**4
+
+
+def best_design(
+    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, change: UnitChange, cost: Cost
+) -> tuple[float, Design, tuple[BlockNoise, ...]]:
+    """The design of the least exact forecast, of all that the strategy and the cost allow, with its noise."""
+    kinds: tuple[NoiseKind, ...] = ("laplace",) if isinstance(cost, PureDP) else ("gaussian", "laplace")
+    found: list[tuple[float, Design, tuple[BlockNoise, ...]]] = []
+    refusal: ParameterError | None = None
+    for kind in kinds:
+        try:
+            made = _designs(sizes, tables, strategy, kind)
+        except ParameterError as error:
+            refusal = error
+            continue
+        for design in made:
+            noises = noises_for(design, change, cost)
+            found.append((forecast(design, noises), design, noises))
+    if not found:
+        raise refusal or ParameterError("no strategy suits this workload; ask for fewer columns, or wider bins")
+    return min(found, key=lambda each: each[0])
+
+
+@lru_cache(maxsize=64)
+def _designs(
+    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, kind: NoiseKind
+) -> tuple[Design, ...]:
+    return tuple(designs(sizes, tables, strategy, kind))
+
+
+def read_blocks(
+    holdings: Holdings, charge: Charge, tabulation: Tabulation, design: Design, noises: tuple[BlockNoise, ...]
+) -> tuple[NDArray[Any], ...]:
+    """Every block of a design, read once against the charge and noised."""
+    exact = holdings.engine.tabulate(tabulation, charge, holdings.ledger.secret)
+    values = []
+    for block, noise in zip(design.blocks, noises, strict=True):
+        if block.columns:
+            counts = exact.marginal(block.columns, 0, exact.sizes[block.columns[0]])
+        else:
+            counts = np.array(exact.rows, dtype=np.int64)
+        values.append(noise.measure(block, counts, holdings.randomness))
+    return tuple(values)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,6 @@ from confide.privacy.amount import shown_value
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
-from confide.privacy.loss import PureDP
 from confide.release.account import AUTO
 from confide.release.answer.size import require_room
 from confide.release.arguments import plain_text, private_table
@@ -25,13 +23,12 @@ from confide.release.least_epsilon import made_at
 from confide.release.whole_table import TabulatedTable, tabulated
 from confide.release.workload.answers import WorkloadAnswers
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import BlockNoise, forecast, noises_for
+from confide.release.workload.noise import BlockNoise, best_design, read_blocks
 from confide.release.workload.partition_price import PARTITIONS, PricedPartition, price_partition
-from confide.workload.asked import AskedTable, LinearWorkload, bound_linear, columns_of
+from confide.workload.asked import LinearWorkload, bound_linear, columns_of
 from confide.workload.identity import WORKLOAD_SPELLING
 from confide.workload.strategy.block import UnitChange
-from confide.workload.strategy.design import Design, designs
-from confide.workload.strategy.line import NoiseKind
+from confide.workload.strategy.design import Design
 
 _NUMBER: Final = 8
 """Bytes of a measured number."""
@@ -86,21 +83,8 @@ class WorkloadRequest:
         cost = budget.cost(epsilon)
         if self.strategy in PARTITIONS:
             return price_partition(replace(self, epsilon=epsilon), cost)
-        kinds: tuple[NoiseKind, ...] = ("laplace",) if isinstance(cost, PureDP) else ("gaussian", "laplace")
-        found: list[tuple[float, Design, tuple[BlockNoise, ...]]] = []
-        refusal: ParameterError | None = None
-        for kind in kinds:
-            try:
-                made = _designs(self.linear, self.strategy, kind)
-            except ParameterError as error:
-                refusal = error
-                continue
-            for design in made:
-                noises = noises_for(design, self.change, cost)
-                found.append((forecast(design, noises), design, noises))
-        if not found:
-            raise refusal or ParameterError("no strategy suits this workload; ask for fewer columns, or wider bins")
-        total, design, noises = min(found, key=lambda each: each[0])
+        sizes, tables = self.linear.domain.sizes, self.linear.tables
+        total, design, noises = best_design(sizes, tables, self.strategy, self.change, cost)
         return PricedWorkload(replace(self, epsilon=epsilon), design, noises, cost, total)
 
     def decode(self, stored: bytes) -> WorkloadAnswers:
@@ -134,36 +118,18 @@ class PricedWorkload:
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         """Reads the tables of all blocks and adds noise to each: see `BlockNoise.measure`."""
-        exact = holdings.engine.tabulate(self.request.counted.tabulation, charge, holdings.ledger.secret)
-        values = []
-        for block, noise in zip(self.design.blocks, self.noises, strict=True):
-            if block.columns:
-                counts = exact.marginal(block.columns, 0, exact.sizes[block.columns[0]])
-            else:
-                counts = np.array(exact.rows, dtype=np.int64)
-            values.append(noise.measure(block, counts, holdings.randomness))
+        values = read_blocks(holdings, charge, self.request.counted.tabulation, self.design, self.noises)
         request = self.request
         return WorkloadAnswers(
             request.table,
             request.linear,
-            self.measured(tuple(values)),
+            self.measured(values),
             Cost.of(request.epsilon, self.loss),
             request.confidence,
             request.counted.unit,
             request.counted.neighbours,
             test_noise=not holdings.randomness.kernel,
         ).to_bytes()
-
-
-@lru_cache(maxsize=64)
-def _known_designs(
-    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, kind: NoiseKind
-) -> tuple[Design, ...]:
-    return tuple(designs(sizes, tables, strategy, kind))
-
-
-def _designs(linear: LinearWorkload, strategy: str, kind: NoiseKind) -> tuple[Design, ...]:
-    return _known_designs(linear.domain.sizes, linear.tables, strategy, kind)
 
 
 def bind_answer(holdings: Holdings, options: WorkloadOptions, epsilon: Fraction) -> WorkloadRequest:

@@ -1,0 +1,108 @@
+"""GROUP BY ROLLUP, CUBE and GROUPING SETS in SQL: one charge, parts that add up, intervals that hold."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import confide.testing
+from confide.errors import ParameterError, QueryError
+from tests.release import samples
+
+ROLLUP = "SELECT region, sex, COUNT(*) AS n FROM person WHERE age < 50 GROUP BY ROLLUP(region, sex)"
+
+
+def people(budget: dict[str, Any] = samples.APPROXIMATE, seed: int = 3) -> Any:
+    return confide.testing.open(samples.policy(budget), data=samples.frames(), seed=seed)
+
+
+def truth() -> dict[tuple[str | None, str | None], int]:
+    frame = samples.frames()["person"].filter(samples.pl.col("age") < 50)
+    found: dict[tuple[str | None, str | None], int] = {(None, None): frame.height}
+    for region in ("N", "E", "S", "W"):
+        rows = frame.filter(samples.pl.col("region") == region)
+        found[region, None] = rows.height
+        for sex in ("F", "M"):
+            found[region, sex] = rows.filter(samples.pl.col("sex") == sex).height
+    return found
+
+
+@pytest.mark.parametrize("budget", [samples.PURE, samples.APPROXIMATE], ids=["pure", "approximate"])
+def test_parts_add_up_at_one_charge(budget: dict[str, Any]) -> None:
+    session = people(budget)
+    answer = session.sql(ROLLUP, epsilon=1)
+    assert session.budget.spent == pytest.approx(1)
+    rows = {(row["region"], row["sex"]): row for row in answer.to_dicts()}
+    assert set(rows) == set(truth())
+    for region in ("N", "E", "S", "W"):
+        assert rows[region, "F"]["n"] + rows[region, "M"]["n"] == pytest.approx(rows[region, None]["n"])
+    assert sum(rows[region, None]["n"] for region in "NESW") == pytest.approx(rows[None, None]["n"])
+    assert session.sql(ROLLUP, epsilon=1).stored
+    assert session.budget.spent == pytest.approx(1)
+
+
+def test_another_condition_is_another_question() -> None:
+    session = people()
+    session.sql(ROLLUP, epsilon=1)
+    assert not session.sql(ROLLUP.replace("50", "51"), epsilon=1).stored
+    assert not session.sql(ROLLUP.replace("ROLLUP", "CUBE"), epsilon=1).stored
+
+
+def test_intervals_hold() -> None:
+    """150 answers of 13 groups: more than 22 misses of one group at 5 % have a chance of 10⁻⁵; seeds are fixed."""
+    session, exact = people(samples.PURE), truth()
+    misses = dict.fromkeys(exact, 0)
+    for number in range(150):
+        for row in session.sql(ROLLUP, epsilon=Fraction(1, 2) + Fraction(number, 10**9)).to_dicts():
+            key = row["region"], row["sex"]
+            misses[key] += not row["n_low"] <= exact[key] <= row["n_high"]
+    assert max(misses.values()) <= 22
+
+
+def test_a_plan_says_the_widest() -> None:
+    session = people()
+    plan = session.plan(ROLLUP, epsilon=1)
+    answer = session.sql(ROLLUP, epsilon=1)
+    widths = [(row["n_high"] - row["n_low"]) / 2 for row in answer.to_dicts()]
+    assert max(widths) <= plan.half_width["n"] <= max(widths) + 1.5
+    assert plan.groups == len(answer)
+    assert "parts add up" in str(plan)
+
+
+def test_bins_and_cubes() -> None:
+    text = "SELECT region, BIN(age, 20) AS a, COUNT(*) AS n FROM person GROUP BY CUBE(region, BIN(age, 20))"
+    rows = people().sql(text, epsilon=1).to_dicts()
+    assert len(rows) == 4 * 6 + 4 + 6 + 1
+    assert np.isclose(sum(row["n"] for row in rows if row["region"] and row["a"] is not None), rows[-1]["n"])
+
+
+def test_units_of_several_rows_pay_for_all_of_them() -> None:
+    session = people(samples.PURE)
+    one = session.plan("SELECT region, COUNT(*) AS n FROM person GROUP BY ROLLUP(region)", epsilon=1)
+    many = session.plan("SELECT ward, COUNT(*) AS n FROM visit GROUP BY ROLLUP(ward)", epsilon=1)
+    assert many.half_width["n"] > 3.5 * one.half_width["n"]  # 5 rows in 3 groups, against 1 row in 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT region, AVG(age) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
+        ("SELECT region, COUNT(*) FILTER (WHERE age < 3) AS a FROM person GROUP BY ROLLUP(region)", "for COUNT"),
+        ("SELECT region, 2 * COUNT(*) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
+        ("SELECT region, COUNT(*) AS n FROM person GROUP BY ROLLUP(region) ORDER BY n", "leave them out"),
+        ("SELECT town, COUNT(*) AS n FROM person GROUP BY ROLLUP(town)", "declared columns"),
+        ("SELECT region, COUNT(*) AS n FROM visit JOIN person USING (person_id) GROUP BY ROLLUP(region)", "one table"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_before_anything_is_charged(text: str, words: str) -> None:
+    session = people()
+    with pytest.raises(QueryError, match=words):
+        session.sql(text, epsilon=1)
+    assert session.budget.spent == 0
+
+
+def test_options_of_one_table_are_refused() -> None:
+    for more in ({"within": 5}, {"epsilon": 1, "split": {"n": 1}}, {"epsilon": 1, "mechanism": "pair"}):
+        with pytest.raises(ParameterError, match="one table"):
+            people().sql(ROLLUP, **more)
