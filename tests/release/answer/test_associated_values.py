@@ -69,8 +69,8 @@ def test_distinct_values_are_those_of_a_database() -> None:
         "s": "SUM(DISTINCT x)",
         "a": "AVG(DISTINCT y)",
         "z": "SUM(DISTINCT z) FILTER (WHERE x > 20)",
-        "c": "COUNT(DISTINCT CASE WHEN x > 55 THEN g END)",
-        "q": "SUM(DISTINCT x) / COUNT(*)",
+        "c": "COUNT(DISTINCT CASE WHEN g = 'a' THEN g END)",
+        "q": "SUM(DISTINCT y) / COUNT(*)",
     }
     sql = "SELECT " + ", ".join(f"{call} AS {name}" for name, call in asked.items()) + " FROM t"
     (found,) = answers(sql)
