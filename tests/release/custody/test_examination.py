@@ -17,6 +17,8 @@ from confide.errors import SourceError
 from confide.policy import Policy, load
 from confide.release.custody.examination import FOR_WHOM, Examination, ExaminedColumn
 from confide.release.custody.judgement import share
+from confide.release.sql.purchases import purchases
+from tests.engine.worlds import WORLDS, World, frames, private_tables, public_tables
 from tests.servers import PostgresServer
 
 SOURCE = Path(__file__).parents[3] / "src" / "confide"
@@ -231,6 +233,24 @@ def test_sizes_and_empty_tables() -> None:
 )
 def test_a_share_is_never_rounded_to_all_or_nothing(part: int, whole: int, words: str) -> None:
     assert share(part, whole) == words
+
+
+@pytest.mark.parametrize("world", WORLDS.values(), ids=lambda world: world.name)
+def test_whatever_a_policy_and_its_data_are_they_are_held_against_each_other(world: World) -> None:
+    """Data full of traps, under policies of every shape: what is counted adds up, and a budget buys something."""
+    rng = Random(2)
+    tables = {**public_tables(rng), **private_tables(world, rng)}
+    data = {label: frame for label, frame in frames(tables, world.policy, rng).items() if label in world.policy.tables}
+    found = confide.check(world.policy, data)
+    for table in found.tables:
+        assert table.rows == data[table.name].num_rows
+        for column in table.columns:
+            assert column.values + column.missing + column.unreadable == table.rows
+            assert 0 <= column.outside <= column.values
+            assert min(column.missing, column.unreadable) >= 0
+        assert not any("-" in str(remark).split(" rows")[0].split(": ")[-1] for remark in table.remarks)
+    assert str(found)
+    assert purchases(world.policy).offered
 
 
 # --- for whom ---------------------------------------------------------------------------------------------------------

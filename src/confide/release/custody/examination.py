@@ -176,7 +176,7 @@ def _table(policy: Policy, table: Table, counts: TableCounts, written: Mapping[s
         _column(table, column, counts.columns[column.name], counts.rows, written.get(column.name))
         for column in table.columns.values()
     )
-    nobody = None if units is None or not isinstance(policy.unit, KeyUnit) else counts.rows - units.rows
+    nobody = None if units is None or not isinstance(policy.unit, KeyUnit) else max(0, counts.rows - units.rows)
     return ExaminedTable(
         table.name,
         counts.rows,

@@ -60,6 +60,13 @@ def table_remarks(table: Table, rows: int, units: UnitCounts | None, nobody: int
         )
     if units is None:
         return
+    if units.rows > rows:
+        yield Remark(
+            table.name,
+            f"{rows:,} rows lead to {units.rows:,} of units: a key on the way to {unit} is not unique, and rows count "
+            "once for each",
+            loud=True,
+        )
     if nobody:
         yield Remark(
             table.name,

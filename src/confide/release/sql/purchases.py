@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from confide.errors import ConfideError
 from confide.ledger import MemoryLedger
-from confide.policy import Column, KeyUnit, Number, Policy, Table
+from confide.policy import Column, Identifier, KeyUnit, Number, Policy, Table
 from confide.policy.column import show
 from confide.privacy.budget import Budget
 from confide.query.bind import bind
@@ -60,7 +60,8 @@ def _wanted(table: Table) -> Iterator[tuple[str, str, Fraction]]:
     """What is asked for, how, and how wide it may be: of numbers one in a hundred of their range, of a small group."""
     name = _quoted(table.name)
     # How many rows there are may be public; how many of them have a value is not.
-    some = f" WHERE {_quoted(next(iter(table.columns)))} IS NOT NULL" if table.rows == "public" else ""
+    told = next((own.name for own in table.columns.values() if not isinstance(own, Identifier)), None)
+    some = f" WHERE {_quoted(told)} IS NOT NULL" if table.rows == "public" and told is not None else ""
     for width in COUNT_WIDTHS:
         yield f"a count in {table.name}", f"SELECT COUNT(*) AS n FROM {name}{some}", Fraction(width)
     column = next((own for own in table.columns.values() if isinstance(own, Number)), None)
