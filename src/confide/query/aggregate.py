@@ -6,7 +6,7 @@ from typing import Literal
 from sqlglot import exp
 
 from confide.errors import QueryError
-from confide.policy import Category, Unbounded
+from confide.policy import Category, Text, Unbounded
 from confide.policy.column import INDEX_LIMIT
 from confide.query import number as arithmetic
 from confide.query.affine import AskedSum, Shared, affine, multiples, parts_of, shared_sums, times, told_by
@@ -118,6 +118,8 @@ class Aggregates:
         if association is not None:
             return self._association(association, where)
         quantile = quantile_call(node)
+        if isinstance(node, exp.Min | exp.Max):
+            self._refuse_texts(node.this)
         if quantile is not None:
             subject, bounded = self._numeric(quantile[0])
             return self._statistic("quantile", subject, bounded, where, quantile[1])
@@ -125,6 +127,14 @@ class Aggregates:
             sample, root = _SPREADS[type(node)]
             return self._spread(number(node.this, self.scope), where, sample, root)
         raise QueryError(_refusal(node))
+
+    def _refuse_texts(self, node: exp.Expr) -> None:
+        field = self.scope.field(node) if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star) else None
+        if isinstance(field, Field) and isinstance(field.column, Text):
+            raise QueryError(
+                f"{field.name} is text: its least or greatest value would show a row; ask COUNT(*) of the same rows, "
+                f"or COUNT(DISTINCT {field.name})"
+            )
 
     def _numeric(self, node: exp.Expr) -> tuple[RowNumber, bool]:
         """A number and whether the policy bounds it."""

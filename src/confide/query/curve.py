@@ -14,6 +14,7 @@ nothing is zero, negative or too large for f; and the integer is clamped to its 
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 from typing import Final, Literal, assert_never
 
@@ -37,6 +38,8 @@ _FEW_POINTS: Final = 1 << 18
 """So many points are looked at one by one; of more, those beside the steps."""
 _MOST_POINTS: Final = 1 << 50
 _NEAR: Final = 2.0**-20
+_PARTS: Final = 200
+"""Of a question that each such function counts for: its points are looked at, which takes some ten milliseconds."""
 _MOST_WRITTEN: Final = 64
 _DIGITS: Final = 50
 _LARGEST: Final = Decimal(10) ** 100
@@ -106,6 +109,7 @@ def curved(kind: Kind, parameter: Fraction, inner: Number, node: exp.Expr, scope
             "or GREATEST(x, 1) in it, or give x a range"
         )
     scope.room.repeat(inner, 2)
+    scope.room.take(_PARTS)
     argument = guarded(inner, seen.low, seen.high, scope)
     low, high = argument.span.low, argument.span.high
     step = argument.span.grain
@@ -158,6 +162,7 @@ def scale_of(kind: Kind, parameter: Fraction, grain: Fraction) -> float:
         return float(scale)
 
 
+@lru_cache(maxsize=64)
 def _written_out(
     kind: Kind, parameter: Fraction, ends: tuple[int, int], step: Fraction, grain: Fraction
 ) -> tuple[tuple[int, int], ...] | None:

@@ -297,7 +297,8 @@ def _comparisons(sides: Sequence[tuple[Operation, exp.Expr]], subject: exp.Expr,
 
 def _comparison(operation: Operation, left: exp.Expr, right: exp.Expr, scope: Scope) -> Predicate:
     if isinstance(bare(left), exp.Null) or isinstance(bare(right), exp.Null):
-        raise QueryError("nothing equals NULL; write IS NULL or IS NOT NULL")
+        known = right if isinstance(bare(left), exp.Null) else left
+        raise QueryError(f"nothing equals NULL; write {shown(known)} IS NULL or IS NOT NULL")
     if is_literal(left) and not is_literal(right):
         left, right, operation = right, left, FLIPPED[operation]
     if is_text(left):
@@ -397,7 +398,7 @@ def _flag_is(flag: Field, wanted: bool) -> Predicate:
 
 
 def _unknown(node: exp.Expr) -> str:
-    what = node.name.upper()[:60] if isinstance(node, exp.Anonymous) else node.key.upper()
+    what = node.name.upper()[:60] if isinstance(node, exp.Anonymous) else shown(node)
     if isinstance(node, exp.AggFunc):
         return f"{what} stands inside a row expression; an aggregate goes around the whole expression: SUM(a + b)"
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
@@ -412,8 +413,15 @@ def _unknown(node: exp.Expr) -> str:
         or type(node) in COMPARISONS
     ):
         return f"{shown(node)} is a condition, not a number; write CASE WHEN {shown(node)} THEN 1 ELSE 0 END"
+    if isinstance(node, exp.RegexpLike | exp.RegexpILike | exp.RegexpFullMatch | exp.SimilarTo | exp.RegexpExtract):
+        return (
+            f"{what} is not answered in a row expression: regular expressions differ between databases; write LIKE, "
+            "STARTS_WITH, ENDS_WITH or CONTAINS"
+        )
+    if isinstance(node, exp.Window):
+        return f"{what}: window functions are not answered of rows; GROUP BY the partition instead"
     return (
-        f"{what} is not answered in a row expression; these are: + - *, / by a constant, ABS, LEAST, GREATEST, "
-        "COALESCE, CASE, FLOOR, CEIL, ROUND, TRUNC, SIGN, // and % by a constant, YEAR, QUARTER, MONTH, DAY, "
-        "DATE_TRUNC, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
+        f"{what} is not answered in a row expression; these are: + - * /, ABS, LEAST, GREATEST, COALESCE, NULLIF, "
+        "CASE, FLOOR, CEIL, ROUND, TRUNC, SIGN, SQRT, LN, EXP, POWER, // and % by a constant, LENGTH, parts of dates, "
+        "DATE_TRUNC, DATE_DIFF, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
     )

@@ -64,7 +64,7 @@ SPELLING: Final[Spelling] = {
     tree.TextHolds: ("text holds", lambda n: (n.field, n.value, n.negated)),
     tree.SameField: ("same", lambda n: (n.left, n.right, n.negated)),
     tree.Known: ("known", lambda n: (n.subject, n.negated)),
-    tree.Matched: ("matched", lambda n: (n.relation, n.on, n.where, n.negated)),
+    tree.Matched: ("has partner", lambda n: (n.relation, n.on, n.where, n.negated)),
     tree.Both: ("and", lambda n: (n.parts,)),
     tree.Either: ("or", lambda n: (n.parts,)),
     # relations and what is counted in them

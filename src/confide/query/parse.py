@@ -76,7 +76,7 @@ def shown(node: exp.Expr) -> str:
         cut = _cut(node, _SHOWN_LEVELS, [_SHOWN_NODES])
         text = cut.sql(dialect=DIALECT, comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # an expression that cannot be written is still named
-        text = node.key.upper()
+        text = "the expression"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

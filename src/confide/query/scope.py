@@ -35,7 +35,7 @@ from confide.query.tree import (
     TextIs,
 )
 
-_STEPS = 2_000
+_STEPS = 500
 """Of telling what is known of one number."""
 
 """Of columns that joins make equal; some databases look at every three columns of a class of equal ones."""
