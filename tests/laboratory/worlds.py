@@ -235,7 +235,7 @@ def _trust_call(pair: Pair, rng: Random) -> tuple[str, Call]:
 
 
 def _summary_call(pair: Pair, rng: Random) -> tuple[str, Call]:
-    epsilon, table = rng.choice([0.1, 0.5, 2]), rng.choice(sorted(pair.tables))
+    epsilon, table = rng.choice([0.1, 0.5, 2]), rng.choice(sorted(table.name for table in pair.policy.private_tables))
     return f"summary({epsilon!r}, {table!r})", lambda session: session.summary(epsilon, table)
 
 

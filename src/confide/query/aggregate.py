@@ -12,6 +12,7 @@ from confide.query import number as arithmetic
 from confide.query.affine import AskedSum, Shared, affine, multiples, parts_of, shared_sums, times, told_by
 from confide.query.association_call import AssociationCall, association_call
 from confide.query.comparison import joined
+from confide.query.distinct_values import all_below, where_distinct
 from confide.query.expression import number, predicate, scalar
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
@@ -35,6 +36,7 @@ from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_to
 from confide.query.tree import Always, Cell, Constant, Field, Known, Predicate, Span, Tallied
 from confide.query.tree import Number as RowNumber
 from confide.query.typical import typical_ends
+from confide.query.unanswered import unanswered
 
 _SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {  # (sample, root)
     exp.Variance: (True, False),
@@ -93,7 +95,7 @@ class Aggregates:
             case exp.Count(this=exp.Distinct()):
                 if len(node.this.expressions) != 1:
                     raise QueryError("COUNT(DISTINCT x) takes one column")
-                column, where = self._conditional(node.this.expressions[0], where)
+                column, where = where_distinct(node.this.expressions[0], where, self.scope)
                 return self._distinct(scalar(column, self.scope), where)
             case exp.Sum(this=exp.Distinct()) | exp.Avg(this=exp.Distinct()):
                 return self._distinct_total(node, where)
@@ -126,7 +128,7 @@ class Aggregates:
         if type(node) in _SPREADS:
             sample, root = _SPREADS[type(node)]
             return self._spread(number(node.this, self.scope), where, sample, root)
-        raise QueryError(_refusal(node))
+        raise QueryError(unanswered(node))
 
     def _refuse_texts(self, node: exp.Expr) -> None:
         field = self.scope.field(node) if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star) else None
@@ -201,21 +203,6 @@ class Aggregates:
         cell = self._cell(Cell("distinct", subject, where))
         return Measured(self._measure("distinct values", ((1, cell),), Fraction(1), sensitivity, 0, ceiling=values))
 
-    def _conditional(self, node: exp.Expr, where: Predicate) -> tuple[exp.Expr, Predicate]:
-        """CASE WHEN p THEN column END has the distinct values that the column has where p holds."""
-        inner = node.unnest()
-        if isinstance(inner, exp.Case) and inner.this is None and len(inner.args["ifs"]) == 1:
-            (branch,), last = inner.args["ifs"], inner.args.get("default")
-            kept = branch.args["true"].unnest()
-            if isinstance(kept, exp.Column) and (last is None or isinstance(last, exp.Null)) and self._is_text(kept):
-                return kept, joined((where, predicate(branch.this, self.scope)), every=True)
-        return node, where
-
-    def _is_text(self, node: exp.Column) -> bool:
-        """Whether a column is no number, so that CASE of it is none either."""
-        field = self.scope.field(node)
-        return isinstance(field, Field) and not (isinstance(field.column, Category) and field.column.kind is int)
-
     def _distinct_total(self, node: exp.Expr, where: Predicate) -> Value:
         """What the distinct values add up to: a row adds its value at most once, or not at all."""
         if len(node.this.expressions) != 1:
@@ -229,7 +216,7 @@ class Aggregates:
         terms = [(1, self._cell(Cell("distinct total", subject, where)))]
         if centre:
             terms.append((-centre, self._cell(Cell("distinct", subject, where))))
-        floor, ceiling = (None, None) if centre else (_all_below(span.low), -_all_below(-span.high))
+        floor, ceiling = (None, None) if centre else (all_below(span.low), -all_below(-span.high))
         total = self._measure(
             "total of distinct values", tuple(terms), span.grain, sensitivity, floor, Fraction(high - low, 8), ceiling
         )
@@ -408,40 +395,8 @@ class Aggregates:
         return Measure("units per key", ((1, place),), Fraction(1), touched, touched, 0, Fraction(1))
 
 
-def _all_below(low: int) -> int:
-    """What all whole numbers from `low` to -1 add up to."""
-    return -(-low * (-low + 1) // 2) if low < 0 else 0
-
-
 def _summable(subject: RowNumber) -> None:
     span = subject.span
     if span.date:
         raise QueryError("dates are counted, compared and binned, not summed; days between two dates are `a - b`")
     arithmetic.span_of(span.low, span.high, span.grain, span.nullable)
-
-
-def _refusal(node: exp.Expr) -> str:
-    what = shown(node)
-    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-        return f"{what} is neither in GROUP BY nor inside an aggregate; rows never leave the data"
-    if isinstance(node, exp.Star | exp.Column):
-        return "SELECT * shows rows, which never leave the data; write COUNT(*) or aggregates of columns"
-    if isinstance(node, exp.Window):
-        return (
-            f"{what}: window functions are not answered over rows of the data; GROUP BY first, and put the window over "
-            "what is released: SUM(COUNT(*)) OVER ()"
-        )
-    if isinstance(node, exp.Mode):
-        return (
-            f"{what} is not answered; GROUP BY the column with ORDER BY COUNT(*) DESC LIMIT 1 shows it with its count"
-        )
-    if isinstance(node, exp.Subquery | exp.Select):
-        return (
-            "a subquery stands only in FROM, as one row per unit: "
-            "FROM (SELECT key, SUM(x) AS total FROM t GROUP BY key)"
-        )
-    return (
-        f"{what} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV, MEDIAN, "
-        "QUANTILE, MIN, MAX, CORR, COVAR_POP, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, BOOL_AND, BOOL_OR, and arithmetic "
-        "on them"
-    )
