@@ -77,3 +77,14 @@ def test_a_sum_that_wraps_around_would_be_noticed(monkeypatch):
 def test_rare_misses_are_left_to_closed_forms():
     half = repeated_half_width([(ONE, NORMAL, 100)], 1 - Fraction(1, 10**9))
     assert 5 * sqrt(3000) < half < 8 * sqrt(3000)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10**12), Fraction(1, 10**6), Fraction(1, 100), Fraction(2**300)])
+@pytest.mark.parametrize("factor", [Fraction(1, 2**300), ONE, Fraction(2**300)])
+@pytest.mark.parametrize("count", [2, 40, 3_000])
+def test_nothing_raises_whatever_the_scale_is(scale, factor, count):
+    for law in (DiscreteLaplace(scale), DiscreteGaussian(scale)):
+        for confidence in (0.5, 0.95, 1 - Fraction(1, 10**12)):
+            half = repeated_half_width([(factor, law, count), (ONE, law, 20)], confidence)
+            assert half >= 0
+            assert combined_half_width([(factor, law)] * min(count, 20), confidence) >= 0

@@ -104,7 +104,7 @@ def chernoff_of(kinds: Sequence[tuple[Fraction, Noise, int]], miss: float) -> Fr
     spread = math.sqrt(sum(count * float(coefficient) ** 2 * float(law.variance) for coefficient, law, count in kinds))
     largest = 0.999 / float(max(laplaces)) if laplaces else 20 * math.sqrt(-math.log(miss)) / spread
     rates = largest * np.linspace(0.005, 1, 200)
-    if laplaces:
+    if laplaces and spread > 0:
         # Where there are many terms the best rate is that of the normal law, far below the largest.
         normal = math.sqrt(2 * math.log(2 / miss)) / spread
         rates = np.unique(np.concatenate([rates, np.minimum(normal * np.linspace(0.2, 2, 100), largest)]))

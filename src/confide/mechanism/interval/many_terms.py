@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 
 from confide.mechanism.interval.linear import (
+    FAR,
     MOST_CONVOLVED,
     NUMERICAL,
     SMALLEST_CONVOLVED,
@@ -48,9 +49,13 @@ def repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: 
     kinds: Kinds = tuple((abs(a), law, n) for a, law, n in terms if a and n and not isinstance(law, NoNoise))
     if sum(count for *_, count in kinds) <= MOST_CONVOLVED:
         return combined_half_width([(a, law) for a, law, count in kinds for _ in range(count)], confidence)
-    if len({coefficient for coefficient, *_ in kinds}) == 1:
+    largest, smallest = (pick(coefficient for coefficient, *_ in kinds) for pick in (max, min))
+    if largest > smallest * FAR:
+        return _apart(kinds, miss_rate(confidence))  # the small terms hardly count, and doubles do not hold both
+    kinds = tuple((coefficient / largest, law, count) for coefficient, law, count in kinds)
+    if largest == smallest:
         kinds = tuple((coefficient, law, _rounded_up(count)) for coefficient, law, count in kinds)
-    return _many(kinds, miss_rate(confidence))
+    return largest * _many(kinds, miss_rate(confidence))
 
 
 def _rounded_up(count: int) -> int:
@@ -64,12 +69,15 @@ def _rounded_up(count: int) -> int:
 @lru_cache(maxsize=4096)
 def _many(kinds: Kinds, miss: float) -> Fraction:
     total = sum(count for *_, count in kinds)
-    share = 1 - Fraction(miss) / total
-    apart = sum((a * law.half_width(share) * count for a, law, count in kinds), Fraction(0))
-    widths = [apart, chernoff_of(kinds, miss)]
+    widths = [_apart(kinds, miss), chernoff_of(kinds, miss)]
     if miss >= SMALLEST_CONVOLVED:
         widths.append(_wrapped(kinds, miss, total))
     return min(widths)
+
+
+def _apart(kinds: Kinds, miss: float) -> Fraction:
+    share = 1 - Fraction(miss) / sum(count for *_, count in kinds)
+    return sum((a * law.half_width(share) * count for a, law, count in kinds), Fraction(0))
 
 
 def _wrapped(kinds: Kinds, miss: float, total: int) -> Fraction:

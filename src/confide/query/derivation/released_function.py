@@ -54,6 +54,7 @@ _READ: Final[dict[type[exp.Expr], tuple[str, ...]]] = {
     exp.Like: ("this", "expression", "negate"),
     exp.ILike: ("this", "expression", "negate"),
     exp.DPipe: ("this", "expression", "safe"),
+    exp.Concat: ("expressions", "safe", "coalesce"),
 }
 """Parts that are read, beside `this` and `expression`."""
 
@@ -190,6 +191,8 @@ def function_of(node: exp.Expr, read: Read) -> Meant:  # noqa: PLR0915  one case
             return _cast(node, read)
         case exp.DPipe():
             return called("||", [_key(part, read, None) for part in (node.this, node.expression)], "text")
+        case exp.Concat():
+            return _concatenated([_key(part, read, None) for part in node.expressions])
         case exp.Left() | exp.Right():
             parts = [_key(node.this, read, "text"), _number(node.expression, read)]
             return called(kind.__name__.lower(), _public(parts, node), "text")
@@ -274,6 +277,16 @@ def _logarithm(node: exp.Log, read: Read) -> Meant:
     if not isinstance(value, Fraction) or value <= 0 or value == 1:
         raise QueryError(f"{shown(node)}: the base of a logarithm is a constant above zero, and not one")
     return called("log", [_number(inner, read), base], "number")
+
+
+def _concatenated(parts: list[Meant]) -> Meant:
+    """Texts of keys one after the other; NULL is nothing."""
+    nothing = Meant(Fixed(""), "text", public=True)
+    found = nothing
+    for part in parts:
+        known = called("coalesce", [called("text", [part], "text"), nothing], "text")
+        found = called("||", [found, known], "text")
+    return found
 
 
 def _nullif(node: exp.Nullif, read: Read) -> Meant:

@@ -176,3 +176,23 @@ def test_a_row_that_may_be_there_counts_perhaps() -> None:
     assert (count.low, count.high) == (0, KEYS)
     assert total.low == 0
     assert total.high >= 60 * KEYS
+
+
+HUGE = np.array([(-1) ** place * 2 ** (20 * place) for place in range(KEYS)], dtype=object)
+ODD = [
+    f"SELECT k, EXP(n) AS a, POWER(n, 3) AS b, POWER(n, -2) AS c, POWER(n, 0.5) AS d, LN(n) AS e FROM {N}",
+    f"SELECT k, POWER(2, n) AS a, n / (n - 60) AS b, SQRT(-n) AS c, n % 7 AS d, ROUND(n / 7, 12) AS e FROM {N}",
+    f"SELECT STDDEV(n) AS a, VAR_POP(n * n) AS b, MEDIAN(EXP(n)) AS c, AVG(LN(n)) AS d, SUM(1 / n) AS e FROM {N}",
+    f"SELECT k, NULLIF(n, 60) AS a, COALESCE(LN(n), 0) AS b, CASE WHEN n > 3 THEN n END AS c, n * n * n AS d FROM {N}",
+]
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplace(Fraction(2**200)), DiscreteLaplace(Fraction(1, 10**9)), NORMAL])
+@pytest.mark.parametrize(
+    "exact", [HUGE, -HUGE, SPREAD, np.zeros(KEYS, dtype=np.int64)], ids=["huge", "less", "usual", "none"]
+)
+def test_nothing_raises_after_a_charge(exact: Any, law: Law) -> None:
+    for sql in (*WHOLE, *CHOSEN, *ODD):
+        answer = answered(sql, exact, [law], 5)
+        for column in answer.columns():
+            assert len(column.values) == len(answer.rows)

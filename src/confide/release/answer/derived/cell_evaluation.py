@@ -139,7 +139,11 @@ class CellEvaluation:
         """With every piece at a level."""
         known = self._ranges.get((id(cell), level))
         if known is None:
-            known = (cell, self._made(cell, level))  # the cell is kept, so that its id stays its own
+            try:
+                made = self._made(cell, level)
+            except (ArithmeticError, ValueError):  # all of this runs after a charge: what cannot be told is unknown
+                made = CellRange(None, -inf, inf, missing=True)
+            known = (cell, made)  # the cell is kept, so that its id stays its own
             self._ranges[id(cell), level] = known
         return known[1]
 

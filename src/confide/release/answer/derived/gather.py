@@ -4,7 +4,7 @@ Every bound here holds for whatever numbers lie in the intervals and whichever o
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import inf
 from typing import Final
@@ -13,6 +13,15 @@ from confide.release.answer.derived.cell_range import NULL, CellRange, double, n
 
 Rows = Sequence[tuple[CellRange, CellRange]]
 """Whether each row is there, and its number."""
+
+
+def _total(numbers: Iterable[float]) -> float:
+    """Without an error where a sum passes the doubles: it is infinite then, or not a number."""
+    listed = list(numbers)
+    try:
+        return math.fsum(listed)
+    except (OverflowError, ValueError):
+        return sum(listed)
 
 
 def _present(rows: Rows) -> list[float]:
@@ -51,7 +60,7 @@ def _sum(rows: Rows) -> CellRange:
         return NULL
     present = _present(rows)
     whole = all(own.whole for _, own in rows if own.low is not None)
-    return _found(math.fsum(present) if present else None, low, high, rows, whole)
+    return _found(_total(present) if present else None, low, high, rows, whole)
 
 
 def _count(rows: Rows) -> CellRange:
@@ -66,7 +75,7 @@ def _average(rows: Rows) -> CellRange:
     if not kept:
         return NULL
     present = _present(rows)
-    value = math.fsum(present) / len(present) if present else None
+    value = _total(present) / len(present) if present else None
     if all(_sure(*row) for row in kept):
         low, high = (sum(double(getattr(own, end)) for _, own in kept) / len(kept) for end in ("low", "high"))
     else:
@@ -136,12 +145,12 @@ def _spread(sample: bool, root: bool) -> Callable[[Rows], CellRange]:
         else:
             lows, highs = ([double(getattr(own, end)) for _, own in kept] for end in ("low", "high"))
             middle = _deviation([low / 2 + high / 2 for low, high in zip(lows, highs, strict=True)], sample)
-            squares = math.fsum((high / 2 - low / 2) ** 2 for low, high in zip(lows, highs, strict=True))
+            squares = _total((high / 2 - low / 2) * (high / 2 - low / 2) for low, high in zip(lows, highs, strict=True))
             around = math.sqrt(squares / (len(kept) - sample))
             low, high = (max(middle - around, 0.0), middle + around) if middle is not None else (0.0, inf)
         if root:
             return _found(value, low, high, rows)
-        return _found(None if value is None else value**2, low**2, high**2, rows)
+        return _found(None if value is None else value * value, low * low, high * high, rows)
 
     return found
 
@@ -149,8 +158,9 @@ def _spread(sample: bool, root: bool) -> Callable[[Rows], CellRange]:
 def _deviation(numbers: list[float], sample: bool) -> float | None:
     if len(numbers) < 1 + sample or not all(map(math.isfinite, numbers)):
         return None
-    mean = math.fsum(numbers) / len(numbers)
-    return math.sqrt(math.fsum((own - mean) ** 2 for own in numbers) / (len(numbers) - sample))
+    mean = _total(numbers) / len(numbers)
+    squares = _total((own - mean) * (own - mean) for own in numbers) / (len(numbers) - sample)
+    return math.sqrt(squares) if squares >= 0 else None
 
 
 GATHERED: Final[dict[str, Callable[[Rows], CellRange]]] = {
