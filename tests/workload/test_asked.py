@@ -79,3 +79,12 @@ def test_null_has_no_place_in_an_order() -> None:
     with pytest.raises(ParameterError, match="ward has NULL among its values"):
         bound_linear(ranges("ward"), TABLE)
     assert bound_linear(ranges("sex", by="ward"), TABLE).size == 3 * 4
+
+
+def test_the_key_of_a_workload_never_changes() -> None:
+    """What was paid for stays found under its key: a change of this digest is a change of every such key."""
+    bound = bound_linear(ranges("age", bins=10, by="sex") + prefixes("age") + marginals(2, ["sex", "ward"]), TABLE)
+    assert (
+        digest_of(written("answer", "t", bound, "auto", spelling=WORKLOAD_SPELLING))
+        == "5ce1c2f9f13f3709c137c0b1e31c358b237be085a291762db64628687d78c57e"
+    )
