@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from confide.release.answer import picture
@@ -322,3 +323,70 @@ def test_data_that_cannot_be_used_is_refused(
     assert result.stderr.startswith("refused: ")
     assert words in result.stderr
     assert json.loads(run("budget", policy, "--json").stdout)["spent"] == 0
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+GROUPS = "SELECT region, COUNT(*) AS n FROM person GROUP BY region"
+SCRIPT = f"-- one; comment\n{GROUPS};\nSELECT * FROM person;\nSELECT COUNT(*) AS n FROM person WHERE region = 'N'"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json", "arrow"])
+def test_an_answer_is_written_with_all_digits(run: Run, policy: Path, tmp_path: Path, kind: str) -> None:
+    place = tmp_path / f"n.{kind}"
+    result = run("sql", policy, GROUPS, "-e", "0.5", "--out", place)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(run("sql", policy, GROUPS, "-e", "0.5", "--json").stdout)["rows"]
+    match kind:
+        case "csv":
+            found = pl.read_csv(place).to_dicts()
+        case "parquet":
+            found = pl.read_parquet(place).to_dicts()
+        case "arrow":
+            found = pl.read_ipc(place).to_dicts()
+        case _:
+            found = json.loads(place.read_text())["rows"]
+    assert found == rows
+    again = run("sql", policy, GROUPS, "-e", "0.5", "--out", place)
+    assert again.exit_code == 1
+    assert "not overwritten" in again.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("out", ["n.txt", "nowhere/n.csv", "."])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(run: Run, policy: Path, out: str) -> None:
+    assert run("sql", policy, GROUPS, "-e", "0.5", "--out", out).exit_code == 2
+    assert spent(run, policy) == 0
+
+
+def test_several_questions_of_a_file_stop_at_the_first_refusal(run: Run, policy: Path, tmp_path: Path) -> None:
+    script = tmp_path / "questions.sql"
+    script.write_text(SCRIPT)
+    result = run("sql", policy, f"@{script}", "-e", "0.5", "--out", tmp_path / "n.csv")
+    assert result.exit_code == 1
+    assert "question 1 of 3" in result.stdout
+    assert "budget: " in result.stdout
+    assert "questions 3 to 3 were not asked" in result.stderr.replace("\n", " ")
+    assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["n-1.csv"]
+    assert spent(run, policy) == 0.5
+
+
+def test_several_questions_go_on_if_told_to(run: Run, policy: Path, tmp_path: Path) -> None:
+    script = tmp_path / "questions.sql"
+    script.write_text(SCRIPT)
+    result = run("sql", policy, f"@{script}", "-e", "0.5", "--keep-going", "--json")
+    assert result.exit_code == 1
+    first, refused, last = map(json.loads, result.stdout.splitlines())
+    assert first["sql"].endswith(GROUPS)
+    assert refused["error"]["kind"] == "query"
+    assert last["budget"]["spent"] == pytest.approx(spent(run, policy))
+    assert 0.5 < spent(run, policy) <= 1
+    assert run("sql", policy, f"@{script}", "-e", "0.5", "--plot", tmp_path / "a.svg").exit_code == 2
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_question_that_is_typed_or_piped_is_one(run: Run, policy: Path, piped: bool) -> None:
+    text = f"{GROUPS}; {GROUPS}"
+    result = run("sql", policy, "-" if piped else text, "-e", "0.5", text=text)
+    assert result.exit_code == 1
+    assert "more than one statement" in result.stderr
+    assert spent(run, policy) == 0

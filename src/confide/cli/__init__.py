@@ -52,6 +52,12 @@ def stopping(error: BaseException) -> None:
     _words = f"stopped: {notes[-1]}" if notes else INTERRUPTED
 
 
+def heard() -> None:
+    """A Ctrl-C was answered, and ends nothing else: the next one is a new one."""
+    global _seen, _ending, _words
+    _seen, _ending, _words = False, False, INTERRUPTED
+
+
 def stop_line() -> str:
     """What is said of a command that was stopped."""
     return _words

@@ -151,9 +151,9 @@ def _place(out: str) -> Path:
 def _write(found: Any, place: Path) -> None:
     table = found.to_arrow()
     if place.suffix == ".csv":
-        from pyarrow import csv  # noqa: PLC0415  heavy, and loaded when used
+        from confide.release.answer.answer_file import write_csv  # noqa: PLC0415  heavy, and loaded when used
 
-        csv.write_csv(table, place)
+        write_csv(table, str(place))
         return
     from pyarrow import parquet  # noqa: PLC0415  heavy, and loaded when used
 

@@ -149,6 +149,21 @@ def plan(
 
 
 @app.command()
+def shell(
+    policy: options.PolicyPath,
+    epsilon: options.Epsilon = None,
+    within: options.Within = None,
+    confidence: options.Confidence = "0.95",
+    analyst: options.Analyst = "",
+    ledger: options.LedgerFile = None,
+) -> None:
+    """Ask one question after the other at a prompt, or those of a script on standard input."""
+    from confide.cli import shell as asking  # noqa: PLC0415  loaded when used
+
+    asking.run(asking.ShellOptions(policy, epsilon, within, confidence, analyst, ledger))
+
+
+@app.command()
 def sql(
     policy: options.PolicyPath,
     sql: options.Sql,
@@ -167,9 +182,16 @@ def sql(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Also draw a chart: FILE.html, .png or .svg.")
     ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Also write it: FILE.csv, .parquet, .json or .arrow."),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Of several questions, ask those after a refusal too.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Answer a question, with an interval on every number. The same question again is free."""
+    """Answer a question, or several from a file, with an interval on every number. The same again is free."""
     from confide.cli import sql as asking  # noqa: PLC0415  loaded when used
 
     asking.sql(
@@ -190,6 +212,8 @@ def sql(
             population,
         ),
         plot,
+        out,
+        keep_going,
         as_json,
     )
 

@@ -92,6 +92,19 @@ def report(error: ConfideError) -> dict[str, Any]:
     return facts
 
 
+def exit_code(error: ConfideError) -> int:
+    return _outcome(error)[0]
+
+
+def tell_refusal(error: ConfideError, as_json: bool) -> None:
+    """Say a refusal that ends nothing, as the one that ends a command is said."""
+    _, label, facts = _outcome(error)
+    if as_json:
+        show_json({"error": facts})
+    else:
+        say(facts["message"], label=label, errors=True)
+
+
 def _end(code: int, label: str, facts: dict[str, Any], as_json: bool) -> NoReturn:
     try:
         if as_json:

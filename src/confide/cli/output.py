@@ -8,6 +8,21 @@ from typing import IO
 
 
 @contextmanager
+def new_bytes(path: Path, advice: str) -> Iterator[IO[bytes]]:
+    """A file of bytes that was not there before; gone again if writing it fails."""
+    try:
+        stream = path.open("xb")
+    except FileExistsError:
+        raise occupied(path, "it is there already", advice) from None
+    try:
+        with stream:
+            yield stream
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
 def new_file(path: Path, advice: str) -> Iterator[IO[str]]:
     """A text file that was not there before; gone again if writing it fails."""
     try:

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from confide.cli.boundary import exit_code, tell_refusal
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.ledger import differing, no_ledger
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
-from confide.errors import LedgerError, LedgerMissing, ParameterError
+from confide.cli.output import new_bytes, occupied
+from confide.errors import ConfideError, LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
-from confide.release import BudgetState, Plan, Session, open_session
+from confide.query.statements import parted
+from confide.release import Answer, BudgetState, Plan, Session, open_session
+from confide.release.answer.answer_file import file_place, write
 from confide.release.answer.picture import converts, place_for, save
 from confide.release.answer.rendering import (
     alternative_rows,
@@ -76,33 +82,91 @@ def plan(request: SqlCommand, as_json: bool) -> None:
         show(table_of(*alternative_rows(made)))
 
 
-def sql(request: SqlCommand, plot: str | None, as_json: bool) -> None:
+def sql(request: SqlCommand, plot: str | None, out: str | None, keep_going: bool, as_json: bool) -> None:
     if (request.epsilon is None) == (request.within is None):
         raise ParameterError(
-            "give --epsilon, what the whole call may cost, or --within, the width to reach, and not both; "
+            "give --epsilon, what each question may cost, or --within, the width to reach, and not both; "
             "confide plan shows what either gives, for free"
         )
     arguments = request.arguments()
+    texts = questions(request.sql, arguments.pop("sql"))
+    arguments |= {
+        "epsilon": request.epsilon,
+        "within": read_within(request.within),
+        "rows": read_whole(request.rows, "--rows"),
+    }
     chart = None if plot is None else chart_place(plot)
+    places = _places(out, len(texts))
+    if chart is not None and len(texts) > 1:
+        raise ParameterError(f"--plot draws one answer, and there are {len(texts)} questions; ask them one by one")
+    refused: ConfideError | None = None
     with opened(request.policy, request.ledger, request.analyst) as session:
-        rows, within = read_whole(request.rows, "--rows"), read_within(request.within)
-        with waiting("asking") as progress:
-            answer = session.sql(epsilon=request.epsilon, within=within, rows=rows, progress=progress, **arguments)
-        after = session.budget
+        for number, (text, place) in enumerate(zip(texts, places, strict=True), 1):
+            if len(texts) > 1 and not as_json:
+                say(f"question {number} of {len(texts)}: {' '.join(text.split())}", style="bold")
+            try:
+                _answer(session, {"sql": text, **arguments}, place, chart, as_json, asked=len(texts) > 1)
+            except ConfideError as error:
+                if not keep_going and number < len(texts):
+                    say(f"questions {number + 1} to {len(texts)} were not asked: --keep-going asks them", errors=True)
+                if not keep_going or number == len(texts):
+                    raise
+                refused = error
+                tell_refusal(error, as_json)
+    if refused is not None:
+        raise typer.Exit(exit_code(refused))
+
+
+def _answer(
+    session: Session, arguments: dict[str, Any], place: Path | None, chart: Path | None, as_json: bool, asked: bool
+) -> None:
+    """One question: asked, written, drawn and shown, with what it cost."""
+    with waiting("asking") as progress:
+        answer = session.sql(progress=progress, **arguments)
+    after = session.budget
+    if place is not None:
+        with new_bytes(place, "choose another --out; the answer is kept, and asking again is free") as stream:
+            write(answer, stream, place.suffix)
     if chart is not None:
         with waiting("drawing"):
             draw(answer.plot(), chart)
     if as_json:
-        show_json({**json.loads(answer.to_json()), "stored": answer.stored, "budget": budget_facts(after)})
+        facts = {**json.loads(answer.to_json()), "stored": answer.stored, "budget": budget_facts(after)}
+        show_json({"sql": arguments["sql"], **facts} if asked else facts)
         return
-    show(answer_table(answer))
-    say(*answer_lines(answer), style="dim")
-    say(
-        "asked before: this is the stored answer, and it cost nothing" if answer.stored else f"budget: {after}",
-        style="dim",
-    )
+    tell(answer, after)
+    if place is not None:
+        say(f"written to {place}", style="dim")
     if chart is not None:
         say_where(chart)
+    if asked:
+        say("")
+
+
+def tell(answer: Answer, after: BudgetState) -> None:
+    """An answer as people read it: its table, what it means, what it cost and what is left."""
+    show(answer_table(answer))
+    say(*answer_lines(answer), style="dim")
+    free = "asked before: this is the stored answer, and it cost nothing"
+    say(free if answer.stored else f"budget: {after}", style="dim")
+
+
+def questions(given: str, text: str) -> tuple[str, ...]:
+    """The questions of a command: those in a file, ended by semicolons; what is typed, or piped, is one."""
+    return (parted(text).all or (text,)) if given.startswith("@") else (text,)
+
+
+def _places(out: str | None, count: int) -> list[Path | None]:
+    """Where answers go, refused before anything is spent: out.csv, or out-1.csv, out-2.csv and so on."""
+    if out is None:
+        return [None] * count
+    place = file_place(out, "--out")
+    several = [place.with_stem(f"{place.stem}-{number}") for number in range(1, count + 1)]
+    places = several if count > 1 else [place]
+    for one in places:
+        if one.exists():
+            raise occupied(one, "it is there already", "choose another --out")
+    return [*places]
 
 
 @contextmanager

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from math import inf, isfinite, nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
-from confide.release.answer import chart, rendering
+from confide.release.answer import answer_file, chart, rendering
 from confide.release.answer.chosen import level
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.answer.sampled_answer import SampledColumn, for_population, sampled_facts, sampled_from
@@ -250,6 +251,16 @@ class Answer:
         if self.test_noise:
             facts["test_noise"] = True
         return json.dumps(facts, ensure_ascii=False)
+
+    def to_file(self, path: object) -> Path:
+        """Write it as .csv, .parquet, .json or .arrow; where it is. A file that is there is written anew.
+
+        Texts in a CSV file that begin like a formula get an apostrophe before them; numbers stay as they are.
+        """
+        place = answer_file.file_place(path, "to_file")
+        with place.open("wb") as stream:
+            answer_file.write(self, stream, place.suffix)
+        return place
 
     def plot(self, path: object = None) -> Any:
         """An Altair chart with error bars, or bands; kept in a file too if a path is given: .html, .png or .svg.
