@@ -96,6 +96,12 @@ def test_rows_chosen_by_value_say_so(session: Session) -> None:
     assert "hold together" in str(together)
 
 
+def test_keys_alone_say_what_they_were_chosen_by(session: Session) -> None:
+    answer = session.sql("SELECT region FROM person GROUP BY region HAVING COUNT(*) > 200", epsilon=1)
+    assert sorted(answer["region"].values) == ["E", "N"]
+    assert any("decided by noised numbers" in note for note in answer.notes)
+
+
 def test_a_number_in_where_is_released_first_and_then_a_constant(session: Session) -> None:
     sql = "SELECT region, COUNT(*) AS n FROM person WHERE income > (SELECT AVG(income) FROM person) GROUP BY region"
     plan = session.plan(sql, epsilon=2)

@@ -38,6 +38,7 @@ from confide.release.sql.derived_forecast import (
 from confide.release.sql.grids import gridded
 from confide.release.sql.measuring import answer_notes, measured_numbers, threshold_notes
 
+_KEYS_ALONE = "which rows are shown was decided by noised numbers; show those to see how certain that is"
 _EVERY_GROUP = "every declared group counts as a row of an inner query, also one that nobody is in"
 
 
@@ -101,6 +102,8 @@ class PricedDerivation:
             notes += answer_notes(numbers.question, allocation, holdings.policy)
         if derivation.gathering and any(question.keys for question in derivation.questions):
             notes.append(_EVERY_GROUP)
+        if all(column.public for column in derivation.columns):
+            notes.append(_KEYS_ALONE)
         answer = DerivedAnswer(derivation, sources, request.confidence, MOST_SHOWN)
         if not answer.whole:
             notes.append(too_many(len(answer.present)))
