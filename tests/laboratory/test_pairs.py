@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
+from confide.release.sql import measuring
 from confide.release.sql import request as asking
 from tests.engine.postgres_tables import create_schema
 from tests.laboratory.pairs import Findings, Open, alike, open_in_memory, try_pair
@@ -102,41 +103,46 @@ def test_five_thousand_pairs_on_spark(part: int, spark: Any) -> None:
 
 
 def test_too_little_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = asking._combine
-    monkeypatch.setattr(asking, "_combine", lambda terms, cells: plain(terms, cells) * 2)
+    plain = measuring._combine
+    monkeypatch.setattr(measuring, "_combine", lambda terms, cells: plain(terms, cells) * 2)
     assert any("was paid" in found for found in run(0, 60).violations)
 
 
 def test_words_on_stderr_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = asking._combine
+    plain = measuring._combine
 
     def loud(terms: Any, cells: Any) -> Any:
         print("a line of a library", file=sys.__stderr__, flush=True)
         return plain(terms, cells)
 
-    monkeypatch.setattr(asking, "_combine", loud)
+    monkeypatch.setattr(measuring, "_combine", loud)
     assert any("words beside" in found for found in run(0, 60).violations)
 
 
 def test_a_fact_of_the_data_in_a_note_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = asking._release
+    plain, combine, seen = asking._release, measuring._combine, [0]
 
-    def telling(holdings: Any, question: Any, name: str, exact: Any, *rest: Any) -> Any:
-        answer = plain(holdings, question, name, exact, *rest)
-        object.__setattr__(answer, "notes", (*answer.notes, f"{sum(int(cell.sum()) for cell in exact.cells)} in all"))
+    def summing(terms: Any, cells: Any) -> Any:
+        seen[0] = sum(int(cell.sum()) for cell in cells)
+        return combine(terms, cells)
+
+    def telling(*parts: Any) -> Any:
+        answer = plain(*parts)
+        object.__setattr__(answer, "notes", (*answer.notes, f"{seen[0]} in all"))
         return answer
 
+    monkeypatch.setattr(measuring, "_combine", summing)
     monkeypatch.setattr(asking, "_release", telling)
     assert any("notes" in found for found in run(0, 60).violations)
 
 
 def test_a_failure_that_follows_the_data_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = asking._release
+    plain = measuring._combine
 
-    def failing(holdings: Any, question: Any, name: str, exact: Any, *rest: Any) -> Any:
-        if any(int(cell.sum()) % 2 for cell in exact.cells):
+    def failing(terms: Any, cells: Any) -> Any:
+        if any(int(cell.sum()) % 2 for cell in cells):
             raise OverflowError("odd")
-        return plain(holdings, question, name, exact, *rest)
+        return plain(terms, cells)
 
-    monkeypatch.setattr(asking, "_release", failing)
+    monkeypatch.setattr(measuring, "_combine", failing)
     assert any("failure after" in found or "BROKEN" in found for found in run(0, 60).violations)

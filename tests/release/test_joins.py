@@ -246,7 +246,7 @@ def test_a_mean_stays_where_the_values_are_and_says_when_it_may_be_anywhere(rows
     answer = rows.sql(f"SELECT AVG(x) AS n FROM {JOIN} WHERE x > 900", epsilon="0.01")
     (row,) = answer.to_dicts()
     assert (row["n_low"], row["n_high"]) == (-5, 10)
-    assert -5 <= row["n"] <= 10
+    assert row["n"] is None  # anywhere in its range: there is no estimate to give
     assert "whole range" in str(answer)
 
 

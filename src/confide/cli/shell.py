@@ -20,7 +20,7 @@ from confide.cli.options import read_share, read_within
 from confide.cli.sql import opened, tell
 from confide.errors import ConfideError, ParameterError
 from confide.policy.describe import describe
-from confide.query.statements import parted, says_something
+from confide.query.typed_lines import parted, says_something
 from confide.release import Session
 from confide.release.answer.rendering import plan_lines, plan_table
 from confide.release.answer.wanted import plain_within

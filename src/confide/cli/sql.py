@@ -16,7 +16,7 @@ from confide.cli.options import read_bounds, read_mechanism, read_share, read_sp
 from confide.cli.output import new_bytes, occupied
 from confide.errors import ConfideError, LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
-from confide.query.statements import parted
+from confide.query.statement_text import statements_of
 from confide.release import Answer, BudgetState, Plan, Session, open_session
 from confide.release.answer.answer_file import file_place, write
 from confide.release.answer.picture import converts, place_for, save
@@ -89,7 +89,7 @@ def sql(request: SqlCommand, plot: str | None, out: str | None, keep_going: bool
             "confide plan shows what either gives, for free"
         )
     arguments = request.arguments()
-    texts = questions(request.sql, arguments.pop("sql"))
+    texts = _questions(request.sql, arguments.pop("sql"), request.dialect)
     arguments |= {
         "epsilon": request.epsilon,
         "within": read_within(request.within),
@@ -151,9 +151,9 @@ def tell(answer: Answer, after: BudgetState) -> None:
     say(free if answer.stored else f"budget: {after}", style="dim")
 
 
-def questions(given: str, text: str) -> tuple[str, ...]:
+def _questions(given: str, text: str, dialect: str) -> tuple[str, ...]:
     """The questions of a command: those in a file, ended by semicolons; what is typed, or piped, is one."""
-    return (parted(text).all or (text,)) if given.startswith("@") else (text,)
+    return (statements_of(text, dialect) or (text,)) if given.startswith("@") else (text,)
 
 
 def _places(out: str | None, count: int) -> list[Path | None]:

@@ -160,10 +160,15 @@ def times(inner: Number, factor: Fraction) -> Number:
 
 def extreme(operation: Literal["least", "greatest"], left: Number, right: Number) -> Number:
     left, right = same_grain(left, right)
-    a, b, pick = left.span, right.span, min if operation == "least" else max
-    # SQL's LEAST and GREATEST pass over NULL where one side is known, so the hull of both sides is what is known.
-    low = min(a.low, b.low) if a.nullable or b.nullable else pick(a.low, b.low)
-    high = max(a.high, b.high) if a.nullable or b.nullable else pick(a.high, b.high)
+    a, b = left.span, right.span
+    # SQL's LEAST and GREATEST pass over NULL where one side is known. So a side that is always known bounds the result
+    # on the side that is picked, whatever the other is; and if none is, the hull of both is what is known.
+    known = [span for span in (a, b) if not span.nullable] or None
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    if known is not None and operation == "least":
+        high = min(span.high for span in known)
+    elif known is not None:
+        low = max(span.low for span in known)
     return Combined(operation, left, right, span_of(low, high, a.grain, a.nullable and b.nullable, a.date))
 
 

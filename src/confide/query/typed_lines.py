@@ -1,6 +1,7 @@
-"""Several questions in one text, parted by semicolons; not by those in quotes and comments.
+"""Lines as they are typed at a prompt: which statements are ended by a semicolon, and what is still to come.
 
-Only where one question ends is found here, in one pass over the text. Each is then read, and refused, by itself.
+Semicolons in quotes and comments end nothing. What is typed may be in the middle of anything, so no dialect is asked
+what its words are; a whole text is taken apart by the words of its own (`statement_text`).
 """
 
 import re

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from confide.query.statements import parted
+from confide.query.typed_lines import parted
 
 
 @pytest.mark.parametrize(
