@@ -10,6 +10,8 @@ from confide.errors import QueryError
 from confide.query import bind
 from tests.query.samples import CATALOG, POLICIES
 
+GROWING = "REPLACE(" * 20 + "region" + ", 'N', 'NNNNNNNNNN')" * 20
+"""With 10²⁰ letters."""
 REFUSALS = [
     ("SELECT * FROM person", "write COUNT(*) or"),
     ("SELECT age FROM person", "inside an aggregate"),
@@ -56,6 +58,10 @@ REFUSALS = [
     ("INSERT INTO person VALUES (1)", "only SELECT is answered"),
     ("SELECT COUNT(*) FROM person WHERE job LIKE note", "LIKE takes a constant pattern"),
     ("SELECT LOWER(job) AS j, COUNT(*) AS n FROM person GROUP BY j", "group by a declared column"),
+    (f"SELECT {GROWING} AS g, COUNT(*) AS n FROM person GROUP BY g", "more than 1,000 letters"),
+    (f"SELECT {GROWING} || sex AS g, COUNT(*) AS n FROM person GROUP BY g", "more than 1,000 letters"),
+    (f"SELECT COUNT(*) AS n FROM person WHERE {GROWING} = 'a'", "more than 1,000 letters"),
+    (f"SELECT COUNT(*) AS n FROM person WHERE region || '{'a' * 1_000}' = 'a'", "more than 1,000 letters"),
     ("SELECT COUNT(*) AS n FROM person WHERE REPLACE(job, 'a', 'b') = 'c'", "LEFT, RIGHT, SUBSTRING and LENGTH"),
     ("SELECT COUNT(*) AS n FROM", "does not parse"),
     ("", "write SELECT COUNT(*) FROM a_table"),

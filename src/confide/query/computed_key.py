@@ -20,7 +20,7 @@ from confide.query.literal import bare, is_text, text
 from confide.query.month import has_many_months, month_key
 from confide.query.parse import shown
 from confide.query.scope import Scope
-from confide.query.text_change import OpenText, change_of, text_value, written
+from confide.query.text_change import OpenText, change_of, made, text_value, written
 from confide.query.tree import Among, BinnedKey, Choice, Constant, Field, Label, Number, Predicate, TextIs
 
 MOST_PLAIN: Final = 10_000
@@ -193,8 +193,9 @@ def _images(field: Field, function: Callable[[str], str]) -> list[tuple[Predicat
     """What a function makes of every declared value; values with one image are one group."""
     assert isinstance(field.column, Category)
     images: dict[str, list[str | int | bool]] = {}
-    for value in field.column.values:
-        images.setdefault(function(written(value)), []).append(value)
+    texts = made(function, map(written, field.column.values))
+    for value, image in zip(field.column.values, texts, strict=True):
+        images.setdefault(image, []).append(value)
     return [(Among(field, tuple(values)), image) for image, values in images.items()]
 
 

@@ -20,7 +20,7 @@ from confide.query.expression import number
 from confide.query.literal import bare, is_text, text
 from confide.query.parse import shown
 from confide.query.scope import Scope
-from confide.query.text_change import change_of, written
+from confide.query.text_change import change_of, made, written
 from confide.query.tree import Always, Among, Field, Known, Predicate
 
 Labels = list[tuple[Predicate, str]]
@@ -58,7 +58,8 @@ def labels_of(node: exp.Expr, scope: Scope) -> Labels | None:
     inside = None if change is None else labels_of(change[0], scope)
     if change is None or inside is None:
         return None
-    return [(condition, change[1].apply(label)) for condition, label in inside]
+    changed = made(change[1].apply, (label for _, label in inside))
+    return [(condition, label) for (condition, _), label in zip(inside, changed, strict=True)]
 
 
 def _joined(node: exp.Expr, parts: list[exp.Expr], nulls: bool, scope: Scope) -> Labels | None:

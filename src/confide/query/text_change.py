@@ -4,7 +4,7 @@ Of a column with declared values a function is what it makes of each of them, he
 text column without a list an engine cuts it, letter by letter (code points), which all do alike.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -23,6 +23,10 @@ SPACES: Final = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u
 """What TRIM takes away: spaces of any width."""
 LONGEST: Final = 256
 """Letters of a constant that a function takes."""
+_LONGEST_MADE: Final = 1_000
+"""Letters of what functions make of a declared value: texts that are put into each other could double with each."""
+_MOST_LETTERS: Final = 4_000_000
+"""Of what is made of all values of a column."""
 _MOST_STEPS: Final = 4
 """Of cutting one text: each may name it three times over."""
 
@@ -83,7 +87,7 @@ def text_value(node: exp.Expr, scope: Scope) -> ListedText | OpenText:
     value = text_value(inner, scope)
     if isinstance(value, ListedText):
         scope.room.take_listed(len(value.images))
-        return ListedText(value.field, tuple(map(change.apply, value.images)))
+        return ListedText(value.field, tuple(made(change.apply, value.images)))
     if change.folds:
         return OpenText(value.subject, change.folds)
     if change.step is None:
@@ -94,6 +98,20 @@ def text_value(node: exp.Expr, scope: Scope) -> ListedText | OpenText:
             "TRIM, LEFT, RIGHT, SUBSTRING and LENGTH are answered, and comparing it with a constant"
         )
     return OpenText(part_of_text(value.subject, change.step), value.folds)
+
+
+def made(function: Callable[[str], str], words: Iterable[str]) -> list[str]:
+    """What functions make of some texts, as long as all of it can be held."""
+    found, letters = [], 0
+    for word in words:
+        found.append(function(word))
+        letters += len(found[-1])
+        if letters > _MOST_LETTERS:
+            raise QueryError(
+                f"functions make more than {_MOST_LETTERS:,} letters of the declared values of a column; make shorter "
+                "texts of them"
+            )
+    return found
 
 
 def part_of_text(subject: Field | PartOfText, step: TextStep) -> PartOfText:
@@ -146,16 +164,27 @@ def change_of(node: exp.Expr) -> tuple[exp.Expr, TextChange] | None:
             return node.this, TextChange(lambda word: word[start - 1 : end], ("from", start, end - start + 1))
         case exp.Replace():
             old, new = _constant(node.expression, node), _constant(node.args.get("replacement"), node)
-            return node.this, TextChange(lambda word: word.replace(old, new) if old else word)
+            return node.this, TextChange(lambda word: _replaced(word, old, new))
         case exp.DPipe() if is_text(node.expression):
             after = text(node.expression)
-            return node.this, TextChange(lambda word: word + after)
+            return node.this, TextChange(lambda word: _with_room(word, len(after)) + after)
         case exp.DPipe() if is_text(node.this):
             before = text(node.this)
-            return node.expression, TextChange(lambda word: before + word)
+            return node.expression, TextChange(lambda word: before + _with_room(word, len(before)))
         case exp.Cast() if is_text_type(node.to):
             return node.this, TextChange(str)
     return None
+
+
+def _replaced(word: str, old: str, new: str) -> str:
+    return _with_room(word, word.count(old) * (len(new) - len(old))).replace(old, new) if old else word
+
+
+def _with_room(word: str, more: int) -> str:
+    """A text to which so many letters may be added: told before that is done."""
+    if more > 0 and len(word) + more > _LONGEST_MADE:
+        raise QueryError(f"functions make texts of more than {_LONGEST_MADE:,} letters; make shorter ones")
+    return word
 
 
 def _trim(node: exp.Trim) -> TextChange:
