@@ -14,10 +14,9 @@ from confide.privacy.amount import show
 from confide.query import Question
 from confide.query.conjunction import Conjunction
 from confide.query.derivation.derivation import Derivation
-from confide.query.derivation.inner_number import inner_numbers, with_numbers
-from confide.query.derivation.shape import inner_query
+from confide.query.derivation.inner_number import alone, inner_numbers, with_numbers
 from confide.query.grouping_sets import grouping_sets
-from confide.query.parse import DIALECT, Parsed, Select, Subquery, parse_query
+from confide.query.parse import DIALECT, Parsed, parse_query
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.wanted import plain_within, wider_than_wanted
@@ -192,7 +191,7 @@ def sql_call(
         query = parse_query(sql, dialect)
         numbers = inner_numbers(query, holdings.policy)
         if numbers:
-            first = tuple(call(_alone(node), own=False) for node in numbers)
+            first = tuple(call(alone(node), own=False) for node in numbers)
             if not all(isinstance(own.question, Question) for own in first):
                 raise QueryError(
                     "a sub-query in WHERE is one aggregate over rows of the data; ask it first, and write the number "
@@ -208,10 +207,3 @@ def _names_several(sql: object) -> bool:
     """Whether a text may ask for several tables: only then it is parsed for that."""
     said = sql.upper() if isinstance(sql, str) else ""
     return any(word in said for word in ("ROLLUP", "CUBE", "GROUPING"))
-
-
-def _alone(node: Subquery) -> Parsed:
-    """A sub-query as a text of its own: it may name nothing of the text around it."""
-    select = inner_query(node).copy()
-    assert isinstance(select, Select)
-    return select

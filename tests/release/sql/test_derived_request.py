@@ -119,6 +119,26 @@ def test_a_number_in_where_is_released_first_and_then_a_constant(session: Sessio
         session.sql(sql, epsilon=10**6)
 
 
+OLD = "WITH person AS (SELECT income, region, age FROM person WHERE age > 50)"
+NAMED = [
+    f"{OLD} SELECT COUNT(*) AS n FROM person WHERE income > (SELECT AVG(income) * 1.2 FROM person)",
+    f"{OLD}, rich AS (SELECT income AS i FROM person WHERE income > 500) "
+    "SELECT region, COUNT(*) AS n FROM person WHERE income > (SELECT AVG(i) FROM rich) GROUP BY region",
+    "WITH old AS (SELECT * FROM person WHERE age > 50) "
+    "SELECT COUNT(*) AS n FROM person WHERE income > (SELECT AVG(income) FROM old)",
+    f"{OLD}, above AS (SELECT age FROM person WHERE income > (SELECT AVG(income) FROM person)) "
+    "SELECT COUNT(*) AS n FROM above",
+]
+
+
+@pytest.mark.parametrize("sql", NAMED)
+def test_a_number_in_where_knows_the_queries_of_with(sql: str, session: Session, database: Any) -> None:
+    """Also one that has the name of a table."""
+    answer = session.sql(sql, epsilon=10**5)
+    found = [tuple(column.values[row] for column in answer.columns) for row in range(len(answer))]
+    assert_same(found, database.execute(sql).fetchall())
+
+
 NOT_ANSWERED = [
     ("SELECT SUM(age) OVER () AS s FROM person", "over rows of the data"),
     (f"SELECT region, n FROM {GROUPS} JOIN person USING (region)", "holds rows"),
@@ -142,6 +162,22 @@ NOT_ANSWERED = [
     ("WITH RECURSIVE a AS (SELECT COUNT(*) AS n FROM person) SELECT n + 1 AS m FROM a", "recursive"),
     (f"SELECT region, n FROM {GROUPS} t, {GROUPS} t", "two tables are called t"),
     ("SELECT COUNT(*) FROM person WHERE income > (SELECT income FROM person)", "rows"),
+    (
+        "SELECT COUNT(*) FROM person WHERE income > (SELECT AVG(income) FROM person HAVING COUNT(*) > 9e6)",
+        "no GROUP BY",
+    ),
+    ("SELECT COUNT(*) FROM person WHERE income > (SELECT AVG(income) FROM person LIMIT 0)", "no GROUP BY, HAVING"),
+    ("SELECT COUNT(*) FROM person WHERE income > (SELECT AVG(income) FROM person OFFSET 1)", "no GROUP BY, HAVING"),
+    (
+        "WITH visit AS (SELECT * FROM visit WHERE cost > 400) SELECT COUNT(*) FROM person p "
+        "WHERE EXISTS (SELECT 1 FROM visit v WHERE v.person_id = p.person_id)",
+        "WITH visit is named in EXISTS",
+    ),
+    (
+        "WITH visit AS (SELECT * FROM visit WHERE cost > 400) SELECT SUM(n) AS s FROM (SELECT sex, COUNT(*) AS n "
+        "FROM person WHERE person_id IN (SELECT person_id FROM visit) GROUP BY sex)",
+        "WITH visit is named in EXISTS",
+    ),
 ]
 
 

@@ -305,12 +305,23 @@ def _with_named(select: exp.Select, known: Mapping[str, _Named]) -> dict[str, _N
         raise QueryError("recursive queries are not answered; ask each level by itself")
     used = {table.name.casefold() for table in select.find_all(exp.Table)}
     own: set[str] = set()
+    inside = {
+        table.name.casefold()
+        for part in select.find_all(exp.Exists, exp.In)
+        for query in (part.this if isinstance(part, exp.Exists) else part.args.get("query"),)
+        if query is not None
+        for table in query.find_all(exp.Table)
+    }
     for item in clause.expressions:
         name = item.alias.casefold()
         if not isinstance(item.this, exp.Select) or item.args.get("scalar"):
             raise QueryError("WITH takes a plain query: WITH t AS (SELECT a, b FROM ... WHERE ...)")
         if name in own:
             raise QueryError(f"WITH names {item.alias[:60]} twice")
+        if name in inside:
+            raise QueryError(
+                f"WITH {item.alias[:60]} is named in EXISTS or IN; name there a table of the policy, with the conditions"
+            )
         if name not in used:
             raise QueryError(f"WITH {item.alias[:60]} is not used in FROM; leave it out")
         own.add(name)
