@@ -320,7 +320,7 @@ def _with_named(select: exp.Select, known: Mapping[str, _Named]) -> dict[str, _N
             raise QueryError(f"WITH names {item.alias[:60]} twice")
         if name in inside:
             raise QueryError(
-                f"WITH {item.alias[:60]} is named in EXISTS or IN; name there a table of the policy, with the conditions"
+                f"WITH {item.alias[:60]} is named in EXISTS or IN; name its table there, with the conditions"
             )
         if name not in used:
             raise QueryError(f"WITH {item.alias[:60]} is not used in FROM; leave it out")
