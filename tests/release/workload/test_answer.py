@@ -199,7 +199,7 @@ def test_charts() -> None:
     chart = found.plot().to_dict()
     assert "TEST NOISE" in str(chart)
     marks = [layer["mark"]["type"] for panel in chart["vconcat"] for layer in panel["layer"]]
-    assert marks == ["area", "line", "errorbar", "point"]
+    assert marks == ["area", "line", "rule", "point"]
 
 
 @pytest.mark.parametrize(

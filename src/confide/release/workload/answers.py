@@ -171,11 +171,13 @@ class WorkloadAnswers:
 
         return fitted_cells(self, fit)
 
-    def plot(self) -> Any:
-        """An Altair chart: a cumulative curve with its band for every ordered column, bars for marginals."""
+    def plot(self, path: object = None) -> Any:
+        """An Altair chart: a cumulative curve with its band for every ordered column, bars for marginals. A path keeps
+        it in a file: .html, .png or .svg.
+        """
         from confide.release.workload.chart import workload_chart  # noqa: PLC0415  heavy, and loaded when used
 
-        return workload_chart(self)
+        return workload_chart(self, path)
 
     @cached_property
     def policy(self) -> Policy:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from confide.release.answer.picture import ABOVE, COLOURS, finished
 from confide.release.answer.rendering import drawable
 
 if TYPE_CHECKING:
@@ -13,17 +14,27 @@ _MOST_PANELS: Final = 6
 _MOST_POINTS: Final = 2_000
 
 
-def workload_chart(answers: "WorkloadAnswers") -> Any:
+def workload_chart(answers: "WorkloadAnswers", path: object = None) -> Any:
+    """A panel for each table of one column; kept in a file, if a path is given."""
     import altair as alt  # noqa: PLC0415  heavy, and loaded when used
 
     panels: list[Any] = []
+    shown = []
     for place, table in enumerate(answers.linear.tables):
         if len(table.columns) != 1 or len(panels) >= _MOST_PANELS:
             continue
+        shown.append(table)
         panels.append(_curve(answers, place) if table.kinds[0] in ("prefix", "range") else _bars(answers, place))
     if not panels:
+        shown.append(answers.linear.tables[0])
         panels.append(_bars(answers, 0))
-    return panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+    names = [answers.linear.domain.names[column] for column in sorted({c for t in shown for c in t.columns})]
+    said = (
+        f"{answers.confidence:.4g} interval for the exact answer on these rows · ε = {float(answers.cost.epsilon):.4g}"
+    )
+    test = ["TEST NOISE: this answer protects nobody"] if answers.test_noise else []
+    chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=32)
+    return finished(chart, f"rows by {drawable(' and '.join(names))}", [said, *test], path)
 
 
 def _rows(answers: "WorkloadAnswers", place: int, kind: str | None) -> tuple[str, list[dict[str, Any]]]:
@@ -58,9 +69,11 @@ def _curve(answers: "WorkloadAnswers", place: int) -> Any:
     at = alt.X(f"at:{axis}", title=drawable(name), sort=alt.EncodingSortField("order") if axis == "O" else None)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=at)
     tooltip = [alt.Tooltip(f"{own}:Q") for own in ("count", "low", "high")]
-    band = base.mark_area(opacity=0.3).encode(y=alt.Y("low:Q", title="rows up to here"), y2=alt.Y2("high:Q"))
-    line = base.mark_line().encode(y=alt.Y("count:Q"), tooltip=tooltip)
-    return alt.layer(band, line).properties(title=_title(answers), height=_HEIGHT, width=_WIDTH)
+    axis_above = alt.Axis(**ABOVE)
+    low = alt.Y("low:Q", title="rows up to here", axis=axis_above)
+    band = base.mark_area(opacity=0.25, color=COLOURS[0]).encode(y=low, y2=alt.Y2("high:Q"))
+    line = base.mark_line(color=COLOURS[0], strokeWidth=2).encode(y=alt.Y("count:Q"), tooltip=tooltip)
+    return alt.layer(band, line).properties(height=_HEIGHT, width=_WIDTH)
 
 
 def _bars(answers: "WorkloadAnswers", place: int) -> Any:
@@ -70,11 +83,7 @@ def _bars(answers: "WorkloadAnswers", place: int) -> Any:
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("at:N", title=drawable(name), sort=alt.EncodingSortField("order"))
     )
-    whiskers = base.mark_errorbar().encode(y=alt.Y("low:Q", title="rows"), y2=alt.Y2("high:Q"))
-    points = base.mark_point(filled=True, size=50).encode(y=alt.Y("count:Q"))
-    return alt.layer(whiskers, points).properties(title=_title(answers), height=_HEIGHT, width=_WIDTH)
-
-
-def _title(answers: "WorkloadAnswers") -> str:
-    title = f"{answers.confidence:.4g} intervals ({answers.strategy})"
-    return title + (" - TEST NOISE" if answers.test_noise else "")
+    low = alt.Y("low:Q", title="rows", axis=alt.Axis(**ABOVE))
+    bars = base.mark_rule(color=COLOURS[0], opacity=0.35, strokeWidth=5).encode(y=low, y2=alt.Y2("high:Q"))
+    points = base.mark_point(filled=True, size=40, color=COLOURS[0], opacity=1).encode(y=alt.Y("count:Q"))
+    return alt.layer(bars, points).properties(height=_HEIGHT, width=_WIDTH)
