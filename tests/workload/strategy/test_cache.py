@@ -53,6 +53,21 @@ def test_a_strategy_that_somebody_changed_is_no_less_private(folder: Path, monke
     assert made(monkeypatch).norms.l2_squared == 9 * first.norms.l2_squared
 
 
+@pytest.mark.parametrize("change", ["beyond 64 bits", "without a cell", "of rank one", "of nothing"])
+def test_a_strategy_that_is_none_is_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """Squares of its entries would pass 64 bits, and noise would be too little; or cells would not follow from it."""
+    first = made(monkeypatch)
+    (path,) = folder.iterdir()
+    wrong = {
+        "beyond 64 bits": np.full_like(first.matrix, 2**31 - 1) - np.diag(np.arange(64, dtype=np.int32)),
+        "without a cell": first.matrix * (np.arange(64) != 7),
+        "of rank one": np.ones_like(first.matrix),
+        "of nothing": np.zeros_like(first.matrix),
+    }[change]
+    cache._write(path, wrong.astype(np.int32))
+    assert (made(monkeypatch).matrix == first.matrix).all()
+
+
 def test_a_folder_that_others_write_to_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.chmod(0o777)
     assert cache.cache_folder() is None

@@ -124,10 +124,28 @@ def test_a_block_is_exact_where_doubles_and_64_bits_are_not() -> None:
     assert block.measure(counts).tolist() == exact
 
 
+def test_every_product_of_two_strategies_is_measured_exactly() -> None:
+    """Differences of one column are negative, and go on into the strategy of the next."""
+    random = np.random.default_rng(4)
+    counts = random.integers(0, 2**30, (5, 3))
+    for one in lines(5):
+        for other in lines(3):
+            block = ProductBlock((0, 1), (one, other))
+            first, second = (matrix(line).astype(np.int64).astype(object) for line in (one, other))
+            exact = (first @ counts.astype(object) @ second.T).reshape(-1) * block.fineness
+            assert [int(own) for own in block.measure(counts)] == exact.tolist(), (one, other)
+
+
 def test_a_product_that_no_integers_hold_is_known_before_it_is_measured() -> None:
-    wide = DenseLine("optimised", np.full((2, 2), 2**30, dtype=np.int32) - np.eye(2, dtype=np.int32))
-    assert ProductBlock((0,), (wide,)).fits
-    assert not ProductBlock((0, 1), (wide, wide)).fits
+    wide = DenseLine("optimised", np.full((2, 2), 2**19, dtype=np.int32) - np.eye(2, dtype=np.int32))
+    assert ProductBlock((0, 1), (wide, wide)).fits
+    assert not ProductBlock((0, 1, 2), (wide, wide, wide)).fits
+
+
+@pytest.mark.parametrize("entry", [2**20, -(2**20), 2**31 - 1, -(2**31)])
+def test_entries_whose_squares_might_pass_64_bits_are_no_strategy(entry: int) -> None:
+    with pytest.raises(ValueError, match="20 bits"):
+        DenseLine("optimised", np.array([[1, 0], [0, entry]], dtype=np.int32))
 
 
 def test_convolutions_are_exact_at_the_largest_counts() -> None:

@@ -13,6 +13,9 @@ from confide.workload.strategy.line import Floats, Integers, Norms
 
 MOST_DENSE: Final = 4_096
 """Cells of a column whose strategy is a full matrix."""
+ENTRY_BITS: Final = 20
+"""Of an entry of K: then 64 bits hold norms of 2²² rows. Searches make entries of far fewer."""
+MOST_ROWS: Final = 2**22
 _EXACT: Final = 2**53
 _BLOCK: Final = 256
 
@@ -29,6 +32,8 @@ class DenseLine:
     def __post_init__(self) -> None:
         if self.matrix.dtype != np.int32 or self.matrix.ndim != 2:
             raise ValueError("a strategy is a matrix of 32-bit whole numbers")
+        if self.rows > MOST_ROWS or int(np.abs(self.matrix.astype(np.int64)).max(initial=0)) >= 1 << ENTRY_BITS:
+            raise ValueError(f"a strategy has at most {MOST_ROWS:,} rows, of entries of at most {ENTRY_BITS} bits")
         if self.centred and self.matrix.astype(np.int64).sum(axis=1).any():
             raise ValueError("the rows of a centred strategy add up to zero")
 

@@ -102,7 +102,12 @@ class ToeplitzLine:
 
 
 def exact_convolution(kernel: Integers, values: Integers) -> Integers:
-    """The first numbers of the convolution of whole numbers that are not negative, exactly; it must stay below 2⁶²."""
+    """The first numbers of the convolution of whole numbers, exactly; that of absolute values must stay below 2⁶².
+
+    The kernel is not negative; values are where another column's strategy takes differences of cells.
+    """
+    if int(values.min(initial=0)) < 0:
+        return exact_convolution(kernel, np.maximum(values, 0)) - exact_convolution(kernel, np.maximum(-values, 0))
     size = len(values)
     total = np.zeros(size, dtype=np.int64)
     length = 1 << (2 * size - 1).bit_length()
