@@ -61,6 +61,21 @@ def test_in_small_blocks(monkeypatch, seed):
     agrees(_random(seed))
 
 
+def test_two_nodes_that_share_most_need_not_have_most_edges(monkeypatch):
+    monkeypatch.setattr("confide.engine.read.rectangle.FIRST_ROWS", 1)
+    agrees([*((0, leaf) for leaf in range(1, 8)), (7, 8), *((one, other) for one in (8, 9) for other in (10, 11, 12))])
+
+
+@pytest.mark.parametrize(
+    ("hubs", "facts"),
+    [(1, RectangleFacts(0, 0, 1)), (3, RectangleFacts(3 * 10**5 * (10**5 - 1) // 2, 2 * (10**5 - 1), 10**5))],
+)
+def test_hubs_take_no_step_for_every_pair_of_their_neighbours(hubs, facts):
+    """There are 5 · 10⁹ pairs of them: that would take minutes, and a million neighbours hours."""
+    edges = [(hub, hubs + leaf) for hub in range(hubs) for leaf in range(10**5)]
+    assert rectangle_facts(graph(edges)) == facts
+
+
 def test_a_graph_without_edges():
     network = graph([])
     assert rectangle_facts(network) == RectangleFacts(0, 0, 0)

@@ -84,6 +84,7 @@ MUTANTS = (
     Mutant("a text that reads like NULL is NULL", "engine/read/summary_reader.py", "return tuple((value is None, str(value)) for value in key)", "return tuple((False, str(value)) for value in key)", "tests/conformance/test_engine.py::test_duckdb[null_is_a_group_where_the_policy_says_so]"),
     Mutant("walks that turn back are paths taken away twice", "engine/read/rectangle.py", "(degrees[source] + degrees[target] - 1)", "(degrees[source] + degrees[target])", "tests/engine/read/test_rectangle.py::test_every_graph_of_four_nodes"),
     Mutant("paths from the first nodes alone", "engine/read/rectangle.py", "limits[order[begin]] > best:", "begin == 0:", "tests/engine/read/test_rectangle.py::test_in_small_blocks"),
+    Mutant("what two nodes have in common is looked for at the first alone", "engine/read/rectangle.py", "degrees[order[begin]] > best:", "begin == 0:", "tests/engine/read/test_rectangle.py::test_two_nodes_that_share_most_need_not_have_most_edges"),
     Mutant("four nodes are one rectangle", "engine/read/rectangle.py", "return order[nodes - 1 - rows], weights.astype(np.int64)", "return order[nodes - 1 - rows], np.ones(len(rows), dtype=np.int64)", "tests/engine/read/test_rectangle.py::test_every_graph_of_four_nodes"),
     Mutant("a clique whose first node knows not all", "engine/read/clique.py", "for column in cliques[:, :-1].T:", "for column in cliques[:, 1:-1].T:", "tests/engine/read/test_clique.py::test_by_lists_and_by_bits"),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from scipy import sparse
 
 from confide.engine.read.network import Network, Places, adjacency, joined, laid_out, runs
 from confide.engine.read.triangle import by_degree
@@ -25,34 +26,70 @@ class RectangleFacts:
 
 
 def rectangle_facts(network: Network) -> RectangleFacts:
-    """Two nodes that have c others in common are opposite corners of c(c-1)/2 rectangles; each has two such pairs."""
     matrix = adjacency(network)
     degrees = np.diff(matrix.indptr).astype(np.int64)
-    count, most = 0, np.zeros(network.nodes, dtype=np.int64)
-    for begin, end in runs(matrix @ degrees):
-        ways = (matrix[begin:end] @ matrix).tocoo()
-        row, shared = ways.row.astype(np.int64) + begin, ways.data.astype(np.int64)
-        apart = row != ways.col
-        row, shared = row[apart], shared[apart]
-        # Of all pairs in both orders together: four times the rectangles, of which two edges make fewer than 2^61.
-        count += int((shared * (shared - 1) // 2).sum())
-        np.maximum.at(most, row, shared)
-    return RectangleFacts(count // 4, _most_paths(matrix, degrees, most), int(most.max(initial=0)))
+    shared, most = _most_shared(matrix, degrees)
+    return RectangleFacts(rectangle_count(network), _most_paths(matrix, degrees, most), shared)
+
+
+def rectangle_count(network: Network) -> int:
+    """Two nodes that have c others in common are opposite corners of c(c-1)/2 rectangles.
+
+    Each is found at the corner that is joined to most, from which only others that are joined to no more are followed:
+    a hub costs as many steps as it has edges, and not as many as there are pairs of them.
+    """
+    nodes = max(network.nodes, 1)
+    _, codes = by_degree(network)
+    first, later = nodes - 1 - codes % nodes, nodes - 1 - codes // nodes  # falling order of degrees
+    ones = np.ones(len(codes), dtype=np.int32)
+    forward: Any = sparse.csr_array((ones, (first, later)), shape=(nodes, nodes))
+    both = (forward + forward.T).tocsr()
+    count = 0
+    for begin, end in runs(forward @ np.diff(both.indptr).astype(np.int64)):
+        ways = (forward[begin:end] @ both).tocoo()
+        shared = ways.data[ways.col > ways.row + begin].astype(np.int64)
+        count += int((shared * (shared - 1) // 2).sum())  # of fewer than 2^31 edges: below 2^61
+    return count
+
+
+def _most_shared(matrix: Any, degrees: Places) -> tuple[int, Places]:
+    """The most nodes that two have in common, and of each node what it has in common with any other, or more.
+
+    Two nodes have no more in common than either is joined to: nodes come in falling order of that, and the rest is left
+    out once no two of them can have more than was found.
+    """
+    work = matrix @ degrees
+    order = np.argsort(-degrees, kind="stable")
+    most = np.zeros(len(degrees), dtype=np.int64)
+    best, begin, size = 0, 0, FIRST_ROWS
+    while begin < len(order) and degrees[order[begin]] > best:
+        end = runs(work[order[begin : begin + size]])[0][1]
+        rows = order[begin : begin + end]
+        ways = (matrix[rows] @ matrix).tocoo()
+        source, shared = rows[ways.row], ways.data.astype(np.int64)
+        apart = source != ways.col
+        np.maximum.at(most, source[apart], shared[apart])
+        best = max(best, int(most[rows].max()))
+        begin, size = begin + end, 2 * size
+    rest = order[begin:]
+    most[rest] = np.minimum(degrees[rest], best)
+    return best, most
 
 
 def _most_paths(matrix: Any, degrees: Places, most: Places) -> int:
     """The most paths of three edges between two nodes, of which the edge between them is none.
 
-    From a node to any other there are no more than its neighbours together share with their best: nodes come in falling
-    order of that, and those that cannot have more than was found are left out. Every edge is in the middle of two paths
-    at most, so that there are fewer than 2^33.
+    From a node to any other there are no more than its neighbours together share with their best; and between two there
+    are no more than the product of their degrees, the square of one of which is no less. Nodes come in falling order of
+    the lesser, and once no two of the rest can have more than was found, they are left out. Every edge is in the middle
+    of two paths at most, so that there are fewer than 2^33.
     """
     if not matrix.nnz:
         return 0
     wide = matrix.astype(np.int64)
     rows = np.repeat(np.arange(len(degrees)), degrees)
     edges = np.sort(rows * len(degrees) + matrix.indices)
-    limits = wide @ most
+    limits = np.minimum(wide @ most, degrees * degrees)
     work = matrix @ (matrix @ degrees.astype(np.float64))
     order = np.argsort(-limits, kind="stable")
     best, begin, size = 0, 0, FIRST_ROWS
