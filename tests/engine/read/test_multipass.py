@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import confide
-import confide.release.sql.request
+import confide.release.sql.measuring
 from confide.engine.read import multipass
 from confide.engine.read.multipass import FEW, ChangedError, most_numbers, passes, refined
 from confide.engine.sql.stretches import MOST, ByGroup, Wanted, inside, united
@@ -161,7 +161,7 @@ def test_each_group_is_read_near_its_own_quantile(monkeypatch):
         for few in (True, False):
             with confide.testing.open(rules, {"t": frame}, seed=11) as session:
                 statements = _watched(session._holdings.engine, monkeypatch)
-                monkeypatch.setattr(confide.release.sql.request, "few_rows", lambda *_, few=few: few)
+                monkeypatch.setattr(confide.release.sql.measuring, "few_rows", lambda *_, few=few: few)
                 told.append(session.sql(sql, epsilon=400, mechanism="svt").to_dicts())
                 assert any("VALUES" in text for text in statements) == (not few)
         assert told[0] == told[1]
@@ -230,7 +230,7 @@ def test_answers_are_the_same_draw_for_draw(sql, mechanism, monkeypatch):
     for few in (True, False):
         with confide.testing.open(policy, {"t": frame}, seed=11) as session:
             statements = _watched(session._holdings.engine, monkeypatch)
-            monkeypatch.setattr(confide.release.sql.request, "few_rows", lambda *_, few=few: few)
+            monkeypatch.setattr(confide.release.sql.measuring, "few_rows", lambda *_, few=few: few)
             answers.append(session.sql(sql, epsilon=4, mechanism=mechanism).to_json())
             assert (len(statements) > 1) == (not few)
     assert answers[0] == answers[1]
