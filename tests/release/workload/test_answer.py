@@ -44,6 +44,32 @@ def test_one_charge_and_the_same_again_is_free() -> None:
     assert again.to_arrow().equals(first.to_arrow())
 
 
+SHAPES = {
+    "two columns apart": lambda: confide.ranges("age", bins=20) + confide.marginals(1, ["region", "sex"]),
+    "two columns together": lambda: confide.prefixes("age", "income", bins={"age": 20, "income": 100_000}),
+    "by another": lambda: confide.ranges("age", by="sex", bins=20) + confide.prefixes("income", bins=100_000),
+    "one cell": lambda: confide.ranges("age", bins=200) + confide.marginals(1, ["region"]),
+}
+
+
+@pytest.mark.parametrize("budget", [samples.PURE, samples.APPROXIMATE], ids=["pure", "approximate"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whatever_is_priced_is_answered(shape: str, budget: dict[str, Any]) -> None:
+    """A refusal costs nothing; what is charged ends in an answer."""
+    session = people(budget)
+    for strategy in (*STRATEGIES, "residual", "auto"):
+        spent = session.budget.spent
+        try:
+            found = session.answer(SHAPES[shape](), epsilon=1, strategy=strategy)
+        except ParameterError:
+            assert session.budget.spent == spent
+            continue
+        table = found.to_arrow()
+        assert len(table) == len(found)
+        total = found.sql("SELECT COUNT(*) AS n FROM person").to_dicts()[0]
+        assert total["n_low"] - 300 < samples.frames()["person"].height < total["n_high"] + 300
+
+
 def test_another_strategy_is_another_request() -> None:
     session = people()
     for spent, strategy in enumerate(("hierarchy", "identity", "auto"), start=1):

@@ -14,6 +14,7 @@ from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.arguments import confidence_level, plain_text
 from confide.release.count_questions import Truth, count_question, group_places, holds, key_name, names_in
 from confide.release.workload.answers import whole_ends
+from confide.workload.domain import Binned
 from confide.workload.strategy.line import Floats
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def answer_sql(answers: "WorkloadAnswers", text: object, confidence: object) -> 
             )
         )  # fmt: skip
     return Answer(
-        tuple(columns), level, answers.cost, answers.unit, answers.neighbours, said, _notes(), answers.test_noise
+        tuple(columns), level, answers.cost, answers.unit, answers.neighbours, said, _notes(answers), answers.test_noise
     )
 
 
@@ -87,8 +88,12 @@ def _require_measured(answers: "WorkloadAnswers", names: Iterable[str]) -> None:
             raise QueryError(f"{name} was not measured, only {measured}; ask the session's sql for it, at a cost")
 
 
-def _notes() -> tuple[str, ...]:
-    return ("from what was measured before: nothing was charged for this question",)
+def _notes(answers: "WorkloadAnswers") -> tuple[str, ...]:
+    """What a count is of: all tables of a workload count the rows that have a place in every column of it."""
+    attributes = answers.linear.domain.attributes
+    partial = [own.name for own in attributes if isinstance(own, Binned) or not own.column.nulls]
+    more = f"; rows without a declared value in {' or '.join(partial)} are not counted" if partial else ""
+    return (f"from what was measured before: nothing was charged for this question{more}",)
 
 
 def _weights(value: Any, question: Question) -> dict[int, float]:

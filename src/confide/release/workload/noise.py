@@ -1,6 +1,6 @@
 """The noise of every block of a design, and what it costs in all. Public facts only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
@@ -140,8 +140,12 @@ def _designs(
 def read_blocks(
     holdings: Holdings, charge: Charge, tabulation: Tabulation, design: Design, noises: tuple[BlockNoise, ...]
 ) -> tuple[NDArray[Any], ...]:
-    """Every block of a design, read once against the charge and noised."""
-    exact = holdings.engine.tabulate(tabulation, charge, holdings.ledger.secret)
+    """Every block of a design, read once against the charge and noised.
+
+    A block may have more columns than any table that is asked for: what is read are the sets of columns of both.
+    """
+    sets = dict.fromkeys((*tabulation.sets, *(block.columns for block in design.blocks if block.columns)))
+    exact = holdings.engine.tabulate(replace(tabulation, sets=tuple(sets)), charge, holdings.ledger.secret)
     values = []
     for block, noise in zip(design.blocks, noises, strict=True):
         if block.columns:

@@ -164,7 +164,9 @@ def _answer(request: RollupRequest, found: MeasuredDesign, loss: Currency, test_
 
 
 def _note(strategy: str) -> str:
-    agree = "parts add up to totals; " if strategy in ("residual", "identity") else ""
+    agree = (
+        "parts add up to totals, so a count may be below its interval; " if strategy in ("residual", "identity") else ""
+    )
     return f"{agree}NULL is a key that is summed over; rows without a value in some key are in no table"
 
 

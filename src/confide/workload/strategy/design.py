@@ -201,7 +201,7 @@ def _parts(
 
 def residual_line(asked: AskedLine) -> LineStrategy:
     """What a column tells beside its total: Helmert rows, or of an ordered column its best strategy, centred."""
-    if set(asked.kinds) <= {"each", "total"}:
+    if asked.size == 1 or set(asked.kinds) <= {"each", "total"}:  # of one cell there is nothing beside the total
         return HelmertLine(asked.size)
     return kept_line("residual", asked, "gaussian")
 
