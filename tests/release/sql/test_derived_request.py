@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from time import process_time
 from typing import Any
 
 import duckdb
@@ -9,6 +10,8 @@ import pytest
 
 import confide.testing
 from confide.errors import BudgetError, QueryError
+from confide.release.answer.derived import windowing
+from confide.release.answer.derived.building import total_of
 from confide.release.session import Session
 from tests.release.sql.derived_questions import BOTH, EVERY, GROUPS, POLICY, world
 
@@ -212,3 +215,22 @@ def test_keys_that_a_threshold_shows_are_computed_with_as_well(tables: dict[str,
         assert any("left out" in note for note in ranked.notes)
         plan = session.plan(f"SELECT MAX(m) AS m FROM {inner} WHERE n > 10", epsilon=20)
         assert plan.half_width["m"] > 0
+
+
+def test_windows_up_to_each_row_have_a_bound_in_all(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each frame is kept for itself: many windows over many rows would take gigabytes."""
+    monkeypatch.setattr(windowing, "MOST_SUMMED", 2 * 100**2)
+    sums = ", ".join(f"SUM(COUNT(*)) OVER (ORDER BY age) AS s{place}" for place in range(3))
+    answer = session.sql(f"SELECT age, {sums} FROM person GROUP BY age", epsilon=1)
+    assert all(value is not None for name in ("s0", "s1") for value in answer[name].values)
+    assert set(answer["s2"].values) == {None}
+    assert any("too many rows" in note for note in answer.notes)
+
+
+def test_a_running_sum_is_made_of_the_one_before_it() -> None:
+    """In time that a copy takes: adding up all terms anew takes ten times as long."""
+    one = ({place: Fraction(1) for place in range(200_000)}, Fraction(3))
+    begun = process_time()
+    total = total_of([one, ({0: Fraction(-1), 1: Fraction(1)}, Fraction(1))])
+    assert process_time() - begun < 0.05
+    assert (total.constant, len(total.terms), total.terms[1]) == (4, 199_999, 2)

@@ -39,6 +39,7 @@ from confide.release.sql.grids import gridded
 from confide.release.sql.measuring import answer_notes, measured_numbers, threshold_notes
 
 _KEYS_ALONE = "which rows are shown was decided by noised numbers; show those to see how certain that is"
+_LEFT_OUT = "windows up to each row are NULL where there are too many rows; ask for fewer of them, or use wider bins"
 _EVERY_GROUP = "every declared group counts as a row of an inner query, also one that nobody is in"
 
 
@@ -105,6 +106,8 @@ class PricedDerivation:
         if all(column.public for column in derivation.columns):
             notes.append(_KEYS_ALONE)
         answer = DerivedAnswer(derivation, sources, request.confidence, MOST_SHOWN)
+        if answer.left_out:
+            notes.append(_LEFT_OUT)
         if not answer.whole:
             notes.append(too_many(len(answer.present)))
         counted = "; ".join(dict.fromkeys(own.counted for own in derivation.questions if own.counted))

@@ -145,13 +145,18 @@ class Building:
 
 
 def total_of(parts: Sequence[Linear]) -> SumCell:
-    terms: dict[Any, Fraction] = {}
-    constant = Fraction(0)
-    for own, more in parts:
+    """The sum of some. The first is copied as it is: a running sum adds little to many terms."""
+    if not parts:
+        return SumCell({}, Fraction(0))
+    terms, constant = dict(parts[0][0]), parts[0][1]
+    for own, more in parts[1:]:
         for atom, factor in own.items():
-            terms[atom] = terms.get(atom, Fraction(0)) + factor
+            before = terms.get(atom)
+            terms[atom] = factor if before is None else before + factor
+            if not terms[atom]:
+                del terms[atom]
         constant += more
-    return SumCell({atom: factor for atom, factor in terms.items() if factor}, constant)
+    return SumCell(terms, constant)
 
 
 def _added(one: Linear, two: Linear, sign: int) -> SumCell:

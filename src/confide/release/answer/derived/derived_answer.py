@@ -34,7 +34,9 @@ class DerivedAnswer:
     ) -> None:
         self.derivation, self.sources, self.confidence = derivation, sources, confidence
         self.evaluation = CellEvaluation(sources, confidence)
-        self.all_rows = DerivedRows(self.evaluation).rows(derivation.table)
+        maker = DerivedRows(self.evaluation)
+        self.all_rows = maker.rows(derivation.table)
+        self.left_out = maker.left_out
         self.present = [row for row in self.all_rows if row.present]
         self.rows = self.present[:most]
 

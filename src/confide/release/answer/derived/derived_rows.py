@@ -58,6 +58,10 @@ class DerivedRows:
         self.evaluation = evaluation
         self.building = Building(evaluation)
         self._tables: dict[int, list[DerivedRow]] = {}
+        self.summed = 0
+        """Rows in all frames that were made."""
+        self.left_out = False
+        """Whether frames were not made because there are too many."""
 
     def rows(self, table: DerivedTable) -> list[DerivedRow]:
         if id(table) not in self._tables:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 RANKS: Final = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
 MOST_FRAMED: Final = 2_000
 """Rows of a partition for which sums up to each row are made; of more there is NULL."""
+MOST_SUMMED: Final = 2 * MOST_FRAMED**2
+"""Rows of all frames of an answer together, in whatever windows: each is kept for itself."""
 
 
 def windowed(maker: "DerivedRows", window: Windowed, rows: Sequence["DerivedRow"]) -> list[DerivedCell]:
@@ -74,7 +76,7 @@ class _Partition:
 
     def _running(self) -> list[DerivedCell]:
         """Sums up to a row in the order of a released number."""
-        if len(self.rows) > MOST_FRAMED:
+        if not self._has_room():
             return [NOTHING] * len(self.rows)
         there = [row.there for row in self.rows]
         present = [True] * len(self.rows)
@@ -83,6 +85,18 @@ class _Partition:
         if self.window.frame == (None, None):
             return [self._gathered(range(len(self.rows)))] * len(self.rows)
         return [RunningCell(ranking, at, self.window.function, values) for at in range(len(self.rows))]
+
+    def _has_room(self) -> bool:
+        """Whether frames of all rows of the partition may still be made."""
+        count = len(self.rows)
+        before, after = self.window.frame
+        wide = count if before is None or after is None else min(count, before + after + 1)
+        if count <= MOST_FRAMED:
+            self.maker.summed += count * max(wide, 1)
+        if count > MOST_FRAMED or self.maker.summed > MOST_SUMMED:
+            self.maker.left_out = True
+            return False
+        return True
 
     def _framed(self) -> list[DerivedCell]:
         """In an order of keys: which rows count for which is public."""
@@ -100,7 +114,7 @@ class _Partition:
         before, after = self.window.frame
         made: dict[tuple[int, int], DerivedCell] = {}
         running: SumCell | None = None
-        if count > MOST_FRAMED and function not in ("first", "last"):
+        if function not in ("first", "last") and not self._has_room():
             return found
         for at, row in enumerate(order):
             first = 0 if before is None else max(0, at - before)
