@@ -151,6 +151,18 @@ def test_any_count_in_the_span_is_free_and_has_an_interval() -> None:
         found.sql("SELECT COUNT(*) AS n FROM person WHERE income < 30000")
 
 
+@pytest.mark.parametrize("where", ["age IS NULL", "age IS NULL OR sex = 'F'", "NOT (age IS NOT NULL AND sex = 'F')"])
+def test_rows_that_are_in_no_table_are_not_said_to_be_none(where: str) -> None:
+    found = people().answer(confide.ranges("age", bins=20, by="sex"), epsilon=1)
+    with pytest.raises(QueryError, match=r"rows without a value in (age|sex) were not measured"):
+        found.sql(f"SELECT COUNT(*) AS n FROM person WHERE {where}")
+    with pytest.raises(QueryError, match="were not measured"):
+        found.sql("SELECT COUNT(*) FILTER (WHERE age IS NULL) AS n FROM person")
+    assert "without a declared value in sex or age are not counted" in str(
+        found.sql("SELECT COUNT(*) AS n FROM person")
+    )
+
+
 def test_a_count_in_sql_is_the_same_as_in_the_table() -> None:
     found = people().answer(confide.ranges("age"), epsilon=1)
     table = found.to_arrow().to_pylist()

@@ -51,6 +51,13 @@ def test_intervals_hold_for_whole_parts_and_for_their_cells(strategy: str, budge
     assert people.budget.spent == pytest.approx(20, rel=0.2) or budget is samples.APPROXIMATE
 
 
+@pytest.mark.parametrize("budget", [samples.PURE, samples.APPROXIMATE], ids=["pure", "approximate"])
+def test_cells_that_differ_by_more_than_their_noise_are_parts_of_their_own(budget: dict[str, Any]) -> None:
+    """What a part costs is its noise in rows, not in the whole numbers that are measured; by chance below 10⁻⁹."""
+    found = session(budget).answer(confide.prefixes("x"), epsilon=20, strategy="dawa")
+    assert {10, 11, 12, 13, 14} <= set(found.measured.partition.edges)
+
+
 def test_sql_of_parts_has_bounds() -> None:
     people = session(samples.APPROXIMATE)
     found = people.answer(confide.ranges("x"), epsilon=1, strategy="privtree")

@@ -10,6 +10,7 @@ from confide.errors import QueryError
 from confide.query import Question
 from confide.query.key_value import key_kind, spelled
 from confide.query.question import Arithmetic, Measured, ShownKey
+from confide.query.tree import Both, Either, Known
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.arguments import confidence_level, plain_text
 from confide.release.count_questions import Truth, count_question, group_places, holds, key_name, names_in
@@ -88,6 +89,20 @@ def _require_measured(answers: "WorkloadAnswers", names: Iterable[str]) -> None:
             raise QueryError(f"{name} was not measured, only {measured}; ask the session's sql for it, at a cost")
 
 
+def _require_places(answers: "WorkloadAnswers", node: Any) -> None:
+    """Rows without a value are in no table, unless NULL is a place of its column: nothing is known of how many."""
+    if isinstance(node, Known) and node.negated:
+        for name in names_in(node):
+            own = answers.linear.domain.attributes[answers.linear.domain.place_of(name)]
+            if isinstance(own, Binned) or not own.column.nulls:
+                raise QueryError(f"rows without a value in {name} were not measured; ask the session's sql for them")
+    if isinstance(node, tuple):
+        for part in node:
+            _require_places(answers, part)
+    elif isinstance(node, Both | Either):
+        _require_places(answers, node.parts)
+
+
 def _notes(answers: "WorkloadAnswers") -> tuple[str, ...]:
     """What a count is of: all tables of a workload count the rows that have a place in every column of it."""
     attributes = answers.linear.domain.attributes
@@ -128,6 +143,7 @@ def _count(
     for cell in weights:
         named |= dict.fromkeys([*names_in(where), *names_in(question.summary.cells[cell].where)])
     _require_measured(answers, named)
+    _require_places(answers, (where, *(question.summary.cells[cell].where for cell in weights)))
     columns = tuple(sorted(domain.place_of(name) for name in named))
     shape = [domain.sizes[column] for column in columns]
     if prod(shape) > MOST_CELLS:

@@ -77,7 +77,7 @@ def block_noise(block: ProductBlock, kind: str, share: Fraction, change: UnitCha
     assert isinstance(made.law, DiscreteLaplace | DiscreteGaussian)
     found = BlockNoise(made.law)
     if found.variance**0.5 / fine > LARGEST_DEVIATION:
-        raise EpsilonTooSmall(f"epsilon is too small: its noise would pass 2^{LARGEST_DEVIATION:.0f}")
+        raise EpsilonTooSmall(f"epsilon is too small: its noise would pass {LARGEST_DEVIATION:.2g} rows")
     return found
 
 

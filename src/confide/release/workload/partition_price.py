@@ -145,7 +145,8 @@ def price_partition(request: "WorkloadRequest", cost: Currency) -> PricedPartiti
     (block,) = design.blocks
     noise = block_noise(block, kind, design.shares[0], change, split.measuring)
     changes = change.rows * (2 if change.replaced else 1)
-    later = Fraction(noise.variance**0.5 / block.fineness).limit_denominator(2**20)
+    cell, _ = block.lines[0].spread(np.array([0]), np.array([1]), fourth=False)
+    later = Fraction(float(noise.variance * cell[0]) ** 0.5 / block.fineness).limit_denominator(2**20)  # in rows
     edges = PARTITIONS[request.strategy](split.finding, changes, linear.domain.sizes[0], later)
     total = design.totals[0] * noise.variance / block.fineness**2 / len(linear.tables)
     return PricedPartition(request, edges, split, design, (noise,), cost, total)
