@@ -101,12 +101,15 @@ class SqlCall:
 @dataclass(frozen=True, slots=True)
 class StepwiseCall:
     """A text with sub-queries among its rows. Each of them is asked first, like any question, and kept; then the number
-    that came out is a constant of the text. All have equal parts of ε, and all of it adds up: which question comes last
-    may depend on what was released before (adaptive composition, [Whitehouse2023]).
+    that came out is a constant of the text, wherever it stands. All have equal parts of ε, and all of it adds up: which
+    question comes last may depend on what was released before (adaptive composition, [Whitehouse2023]).
     """
 
     text: Parsed
     inner: tuple[SqlCall, ...]
+    """Different questions."""
+    places: tuple[int, ...]
+    """Of each sub-query in the text: which of them it is."""
     outer: Callable[[Parsed], SqlCall]
     policy: Policy
 
@@ -118,7 +121,7 @@ class StepwiseCall:
         part = whole / (len(self.inner) + 1)
         first = [call.plan(part, None) for call in self.inner]
         numbers = [Fraction(plan.columns[0].estimate) for plan in first]
-        last = self.outer(with_numbers(self.text, self.policy, numbers)).plan(part, None)
+        last = self._last(numbers).plan(part, None)
         notes = [
             f"a sub-query is released first, at ε = {show(part)}: {plan.columns[0].name}, expected ±"
             f"{plan.columns[0].half_width:.4g}; the plan takes it to be {plan.columns[0].estimate:.6g}"
@@ -143,7 +146,7 @@ class StepwiseCall:
             raise BudgetError(f"the budget does not hold all steps of this call: {plan.budget}")
         first = [call.answer(part, None, progress) for call in self.inner]
         numbers = [Fraction(answer.values[0].values[0]) for answer in first]
-        last = self.outer(with_numbers(self.text, self.policy, numbers)).answer(part, None, progress)
+        last = self._last(numbers).answer(part, None, progress)
         notes = [
             f"a sub-query was released first: {column.name} = {column.values[0]:.12g}, from {column.low[0]:.6g} to "
             f"{column.high[0]:.6g}; the answer is for this constant"
@@ -152,6 +155,9 @@ class StepwiseCall:
         stored = last.stored and all(answer.stored for answer in first)
         cost = added_costs([answer.cost for answer in (*first, last)])
         return replace(last, notes=(*notes, *last.notes), cost=cost, stored=stored)
+
+    def _last(self, numbers: Sequence[Fraction]) -> SqlCall:
+        return self.outer(with_numbers(self.text, self.policy, [numbers[place] for place in self.places]))
 
 
 def sql_call(
@@ -197,7 +203,10 @@ def sql_call(
                     "a sub-query in WHERE is one aggregate over rows of the data; ask it first, and write the number "
                     "that comes out"
                 )
-            return StepwiseCall(query, first, call, holdings.policy)
+            different = {own.question: own for own in reversed(first)}
+            order = {question: place for place, question in enumerate(different)}
+            places = tuple(order[own.question] for own in first)
+            return StepwiseCall(query, tuple(different.values()), places, call, holdings.policy)
     question = questions.read(holdings, sql, limits, dialect, options)
     about_population(question, population)
     return SqlCall(holdings, question, sql, dialect, confidence, rows, shares, limits, options, account, population)

@@ -122,6 +122,15 @@ def test_a_number_in_where_is_released_first_and_then_a_constant(session: Sessio
         session.sql(sql, epsilon=10**6)
 
 
+def test_a_number_that_stands_in_where_twice_is_one_question(session: Session) -> None:
+    mean = "(SELECT AVG(income) FROM person)"
+    sql = f"SELECT COUNT(*) AS n FROM person WHERE income > {mean} OR age > (SELECT AVG(age) FROM person) OR {mean} > 9"
+    answer = session.sql(sql, epsilon=3)
+    assert float(answer.cost.epsilon) == session.budget.spent == 3
+    assert session.sql("SELECT AVG(income) FROM person", epsilon=1).stored
+    assert sum("released first" in note for note in answer.notes) == 2
+
+
 OLD = "WITH person AS (SELECT income, region, age FROM person WHERE age > 50)"
 NAMED = [
     f"{OLD} SELECT COUNT(*) AS n FROM person WHERE income > (SELECT AVG(income) * 1.2 FROM person)",
