@@ -30,6 +30,14 @@ def test_texts_that_begin_like_formulas_are_marked(tmp_path: Path) -> None:
     assert lines[8].startswith(","), "NULL is nothing"
 
 
+@pytest.mark.parametrize("text", ["\n=1", "＝1", "＋1", "－1", "＠a"])
+def test_formulas_of_other_scripts_and_after_a_new_line(tmp_path: Path, text: str) -> None:
+    """Some programs take wide signs for plain ones, and pass over a new line."""
+    place = tmp_path / "t.csv"
+    write_csv(pa.table({"k": [text]}), str(place))
+    assert place.read_bytes().decode() == f'"k"\n"\'{text}"\n'
+
+
 def test_large_texts_too(tmp_path: Path) -> None:
     place = tmp_path / "t.csv"
     write_csv(pa.table({"k": pa.array(["=1"], pa.large_string())}), str(place))

@@ -112,6 +112,14 @@ def test_shares_never_add_up_to_more_than_the_cost(noise: NoiseKind) -> None:
         assert min(design.shares) > 0
 
 
+def test_of_itself_nothing_long_is_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of more than 1,024 cells would take a quarter of a minute; by name it is found."""
+    monkeypatch.setattr("confide.workload.strategy.optimum.gaussian_optimum", None)
+    monkeypatch.setattr("confide.workload.strategy.centred.gaussian_optimum", None)
+    found = designs((1_025, 2), (AskedTable((0,), ("prefix",)), AskedTable((1,), ("each",))), "auto", "gaussian")
+    assert "residual" not in [design.strategy for design in found]
+
+
 def test_what_does_not_suit_is_refused_with_what_does() -> None:
     with pytest.raises(ParameterError, match="there is no strategy 'best'; there are auto, direct"):
         designs((4,), (AskedTable((0,), ("range",)),), "best", "gaussian")

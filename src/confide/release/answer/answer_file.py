@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from confide.release.answer.answer import Answer
 
 KINDS: Final = (".csv", ".parquet", ".json", ".arrow")
-_FORMULA: Final = r"^[=+\-@\t\r]"
+_FORMULA: Final = r"^[=+\-@\t\r\n＝＋－＠]"
 
 
 def file_place(path: object, said: str) -> Path:

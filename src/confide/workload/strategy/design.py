@@ -90,8 +90,15 @@ def designs(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: st
         if made is None:
             raise ParameterError(_unsuited(strategy, sizes, tables, noise))
         return [made]
-    ordered = any(kind in ("prefix", "range") for table in tables for kind in table.kinds)
-    names = ["best", "identity", "residual"] if ordered else ["direct", "identity", "residual"]
+    ordered = {
+        sizes[column]
+        for table in tables
+        for column, kind in zip(table.columns, table.kinds, strict=True)
+        if kind in ("prefix", "range")
+    }
+    names = ["best" if ordered else "direct", "identity"]
+    if max(ordered, default=0) <= AUTO_DENSE:
+        names.append("residual")
     found = [_design(sizes, tables, name, noise) for name in names]
     return [design for design in found if design is not None]
 
