@@ -151,11 +151,11 @@ def total_of(parts: Sequence[Linear]) -> SumCell:
     terms, constant = dict(parts[0][0]), parts[0][1]
     for own, more in parts[1:]:
         for atom, factor in own.items():
-            before = terms.get(atom)
-            terms[atom] = factor if before is None else before + factor
-            if not terms[atom]:
-                del terms[atom]
-        constant += more
+            before = terms.pop(atom, None)
+            total = factor if before is None else before + factor
+            if before is None or total:
+                terms[atom] = total
+        constant = constant + more if more else constant
     return SumCell(terms, constant)
 
 
