@@ -400,13 +400,15 @@ def test_ctrl_c_ends_a_long_question_at_once(run: Run, policy: Path, tmp_path: P
     script.write_text(
         "import sys, confide.engine.duckdb.running as running\n"
         "from confide.cli import main\n"
-        "real = running.run\n"
-        "def slow(connection, statement, limit_seconds=None):\n"
-        "    if 'GROUP BY' in statement.upper() and 'visit' in statement:\n"
-        "        sys.stderr.write('reading\\n'); sys.stderr.flush()\n"
-        "        statement = 'SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b'\n"
-        "    return real(connection, statement, limit_seconds)\n"
-        "running.run = slow\n"
+        "import confide.engine.duckdb.engine as engine\n"
+        "def slowly(real):\n"
+        "    def slow(connection, statement, limit_seconds=None):\n"
+        "        if 'GROUP BY' in statement.upper() and 'visit' in statement:\n"
+        "            sys.stderr.write('reading\\n'); sys.stderr.flush()\n"
+        "            statement = 'SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b'\n"
+        "        return real(connection, statement, limit_seconds)\n"
+        "    return slow\n"
+        "engine.run_apart, engine.run_columns = slowly(running.run_apart), slowly(running.run_columns)\n"
         "main()\n"
     )
     child = subprocess.Popen(

@@ -68,7 +68,7 @@ CATALOGUE: tuple[Attack, ...] = (
         "integers that wrap",
         "totals beyond 2^63 in programs of shared rows",
         ("laboratory/test_integers.py::test_every_sum_in_numpy_has_a_bound",
-         "mechanism/noise/test_largest.py::test_totals_of_units_are_refused_before_they_are_read"),
+         "mechanism/noise/test_law.py::test_totals_of_units_are_refused_before_they_are_read"),
         ("sums that wrap around",),
     ),
     Attack(
@@ -103,8 +103,8 @@ CATALOGUE: tuple[Attack, ...] = (
     Attack(
         "an epsilon next to nothing",
         "scales and shifts beyond what arithmetic holds, after the charge",
-        ("mechanism/noise/test_largest.py::test_a_quantile_that_can_be_planned_can_be_measured",
-         "mechanism/noise/test_largest.py::test_a_sum_that_can_be_planned_can_be_measured",
+        ("mechanism/noise/test_law.py::test_a_quantile_that_can_be_planned_can_be_measured",
+         "mechanism/noise/test_law.py::test_a_sum_that_can_be_planned_can_be_measured",
          "laboratory/test_plan_and_answer.py::test_what_is_planned_is_answered"),
         ("scales of any size", "shifts of any size"),
     ),
@@ -154,8 +154,8 @@ CATALOGUE: tuple[Attack, ...] = (
     Attack(
         "what is said of a charge",
         "nothing was charged, when it was; waits beyond what is promised; what is left open",
-        ("ledger/process/test_effect.py::test_what_fails_after_the_commit_is_not_called_nothing",
-         "ledger/process/test_effect.py::test_several_silent_addresses_take_no_longer_than_one",
+        ("ledger/test_durable.py::test_what_fails_after_the_commit_is_not_called_nothing",
+         "ledger/test_durable.py::test_several_silent_addresses_take_no_longer_than_one",
          "release/test_left_open.py::test_frames_and_a_ledger_in_a_file"),
         ("a charge that stands is called none",),
     ),
