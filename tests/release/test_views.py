@@ -44,6 +44,13 @@ def test_its_bound_is_enforced_and_priced(keys):
     assert plans[1] > 10 * plans[0]
 
 
+def test_a_query_of_with_is_not_taken_for_a_view(keys):
+    keys.view("buys", BUYS, at_most={"rows": 40})
+    with pytest.raises(QueryError, match="give the query of WITH another name"):
+        keys.sql("WITH buys AS (SELECT * FROM o WHERE x > 3) SELECT COUNT(*) AS n FROM buys", epsilon=1)
+    assert keys.budget.spent == 0
+
+
 def test_a_view_costs_nothing_and_may_be_declared_again(keys):
     keys.view("buys", BUYS)
     assert keys.view("buys", BUYS).stability == 9

@@ -64,6 +64,9 @@ def expanded(select: exp.Select, length: int, views: Mapping[str, View]) -> tupl
     named = [views[table.name.casefold()] for table in tables if _is_view(table, views)]
     if not named:
         return None
+    queries = {item.alias.casefold() for clause in select.find_all(exp.With) for item in clause.expressions}
+    if named[0].name.casefold() in queries:
+        raise QueryError(f"{named[0].name} is a view; give the query of WITH another name")
     if len(tables) > 1:
         raise QueryError(f"{named[0].name} is a view: it is asked by itself; put the join into the view")
     view, alias = named[0], tables[0].alias_or_name
