@@ -66,3 +66,17 @@ def test_many_of_them_are_bound_in_a_second_or_refused() -> None:
 def test_a_number_with_too_many_points_is_told_to_round() -> None:
     with pytest.raises(QueryError, match="too fine"):
         curve("LN(income * 0.000000001 * height * height + 0.0000000000001)")
+
+
+@pytest.mark.parametrize(
+    "function", ["SQRT({})", "LN({})", "LOG({})", "LOG(3, {})", "EXP({})", "POWER({}, -2.5)", "POWER({}, 99.5)"]
+)
+@pytest.mark.parametrize("size", ["0", "1", "-1", "1e3", "-2500", "1e12", "-1e12", "1e-12", "1e30", "1e300", "-1e300"])
+def test_a_function_is_bound_or_refused_in_words_however_far_its_argument_lies(function: str, size: str) -> None:
+    """EXP of something below −1,000 ended in an error of the arithmetic itself."""
+    for argument in (f"age * {size}", f"age + {size}", f"height * {size}", size, f"CASE WHEN age > 0 THEN {size} END"):
+        for place in (f"SUM({function.format(argument)})", f"{function.format(f'COUNT(*) * {size}')}"):
+            try:
+                bind(f"SELECT {place} AS s FROM person", POLICIES["row"], CATALOG)
+            except QueryError:
+                continue

@@ -144,7 +144,8 @@ def exact_value(kind: Kind, parameter: Fraction, x: Fraction) -> Decimal:
                 base = Decimal(parameter.numerator) / Decimal(parameter.denominator)
                 return value.ln() if not parameter else value.ln() / base.ln()
             case "exp":
-                return value.exp() if abs(value) < 1_000 else Decimal("Infinity") * (1 if value > 0 else 0)
+                # Further out it is as much too large, or too small: a database may fail at what is nearly 0, too.
+                return max(min(value, Decimal(1_000)), Decimal(-1_000)).exp()
             case "power":
                 power = Decimal(parameter.numerator) / Decimal(parameter.denominator)
                 return value**power if value else Decimal(0)
