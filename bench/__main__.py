@@ -11,6 +11,7 @@ SLOW = {
     "rap_rules",
     "rap_future",
     "engine_growth",
+    "workload_boxes",
     "workload_dpbench",
     "workload_engines",
 }

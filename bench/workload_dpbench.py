@@ -48,7 +48,7 @@ def main() -> None:
 def error(name: str, counts: NDArray[np.int64]) -> float:
     """The root mean square error of all prefixes of one measurement."""
     split, change, source = Split.of(PureDP(EPSILON)), UnitChange(1, False), KernelRandomness()
-    edges = PARTITIONS[name](split.finding, 1, len(counts), Fraction(60))(counts, source)
+    edges = PARTITIONS[name](split.finding, 1, (len(counts),), Fraction(60))(counts, source)
     partition = Partition(tuple(edges.tolist()))
     block = ProductBlock((0,), (tree_for(AskedLine(partition.parts, ("prefix",)), "laplace"),))
     noise = block_noise(block, "laplace", Fraction(1), change, split.measuring)

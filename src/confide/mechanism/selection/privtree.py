@@ -73,23 +73,31 @@ def privtree(epsilon: Fraction, changes: int, ratio: int = RATIO) -> PrivTree:
 
 
 def split_line(tree: PrivTree, counts: Integers, randomness: Randomness) -> Integers:
-    """The edges of the parts of a line of cells, halved where the tree splits: 0, …, the number of cells.
+    """The edges of the parts of a line of cells, halved where the tree splits: 0, …, the number of cells."""
+    return split_codes(tree, counts, np.arange(len(counts)), 1, randomness)
 
-    Halves are of a power of two, so that they depend on the number of cells alone; a part of one cell is not split.
+
+def split_codes(tree: PrivTree, counts: Integers, codes: Integers, halvings: int, randomness: Randomness) -> Integers:
+    """The edges of the parts of cells that have growing codes: a part is split by the next bits of its codes.
+
+    Each split halves a part `halvings` times, so a cell is in one part of each depth. Parts depend on the codes alone,
+    which are public; a part of one cell is not split, and one without cells is none.
     """
-    size = len(counts)
+    size = len(codes)
     sums = np.concatenate([[0], np.cumsum(counts)])
-    width = 1 << (size - 1).bit_length()
+    bits = int(codes[-1]).bit_length()
     begins = np.zeros(1, dtype=np.int64)
     edges = [np.array([0, size], dtype=np.int64)]
     depth = 0
-    while width > 1 and len(begins):
-        ends = np.minimum(begins + width, size)
-        inside = sums[ends] - sums[begins]
-        begins = begins[tree.splits(inside, depth, randomness)]
-        width //= 2
-        begins = np.concatenate([begins, begins + width])
-        begins = np.sort(begins[begins < size])
-        edges.append(begins)
+    while bits > 0 and len(begins):
+        first, last = (np.searchsorted(codes, ends) for ends in (begins, begins + (1 << bits)))
+        split = tree.splits(sums[last] - sums[first], depth, randomness) & (last - first > 1)
+        fewer = min(halvings, bits)
+        bits -= fewer
+        children = begins[split][:, None] + (np.arange(1 << fewer) << bits)
+        places = np.searchsorted(codes, children.reshape(-1))
+        ends = np.searchsorted(codes, children.reshape(-1) + (1 << bits))
+        begins = children.reshape(-1)[places < ends]
+        edges.append(places[places < ends])
         depth += 1
     return np.unique(np.concatenate(edges))

@@ -113,6 +113,14 @@ class MeasuredDesign:
         square, quad = powers(noise, block.fineness)
         return widths(square * second, quad * fourth, [noise], confidence) + self.rounding((0,))
 
+    def sum_widths(self, chosen: NDArray[np.bool_], confidence: float) -> Floats:
+        """Half-widths of sums of some cells of the only block, one for each row of `chosen`; 0 of none."""
+        (block,), (noise,) = self.blocks, self.noises
+        scaled = block.lines[0].coefficients(np.ascontiguousarray(chosen.T, dtype=np.float64))
+        square, quad = powers(noise, block.fineness)
+        found = widths(square * (scaled**2).sum(axis=0), quad * (scaled**4).sum(axis=0), [noise], confidence)
+        return np.where(chosen.any(axis=1), found + self.rounding((0,)), 0.0)
+
     def answers(self, table: AskedTable, place: int, confidence: float) -> Ends:
         """The answers of a table, and the ends of their intervals."""
         numbers = self.sources[place]

@@ -1,8 +1,9 @@
-"""Strategies that look at the data first: part of the cost finds parts of a column, the rest measures them."""
+"""Strategies that look at the data first: part of the cost finds parts of columns, the rest measures them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from confide.errors import ParameterError
 from confide.mechanism.noise.randomness import Randomness
 from confide.mechanism.selection.even_parts import MOST_CELLS, even_parts
-from confide.mechanism.selection.privtree import privtree, split_line
+from confide.mechanism.selection.privtree import RATIO, privtree, split_codes
 from confide.privacy.amount import root
 from confide.privacy.budget import Currency
 from confide.privacy.charge import Charge
@@ -20,19 +21,25 @@ from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.workload.answers import WorkloadAnswers
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import BlockNoise, block_noise
+from confide.release.workload.noise import BlockNoise, block_noise, forecast, noises_for
 from confide.release.workload.partitioned import PartitionedDesign
-from confide.workload.strategy.block import ProductBlock, UnitChange
+from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.design import Design, designs
 from confide.workload.strategy.hierarchy import tree_for
 from confide.workload.strategy.line import AskedLine, NoiseKind
-from confide.workload.strategy.partition import Partition
+from confide.workload.strategy.partition import CellGrid, Partition
 
 if TYPE_CHECKING:
     from confide.release.workload.request import WorkloadRequest
 
 TREE_SHARE: Final = Fraction(1, 4)
 """Of ε, for finding parts; where ρ is added up that is a sixteenth of it."""
+BOX_SHARE: Final = Fraction(1, 3)
+"""The same for parts of several columns, where there are more of them to find."""
+HALVINGS: Final = {1: 1, 2: 4, 3: 3}
+"""By the number of columns, how often a split halves a part: of two columns both twice, of three all once."""
+MOST_BOX_CELLS: Final = 2**18
+"""Of several columns together."""
 
 Edges = Callable[[NDArray[np.int64], Randomness], NDArray[np.int64]]
 
@@ -45,27 +52,41 @@ class Split:
     measuring: Currency
 
     @classmethod
-    def of(cls, cost: Currency) -> "Split":
+    def of(cls, cost: Currency, share: Fraction = TREE_SHARE) -> "Split":
         """ε adds up; a pure loss of ε is one of ε²/2 where ρ does."""
         if isinstance(cost, PureDP):
-            finding = cost.epsilon * TREE_SHARE
+            finding = cost.epsilon * share
             return cls(finding, PureDP(cost.epsilon - finding))
-        finding = root(2 * cost.rho) * TREE_SHARE
+        finding = root(2 * cost.rho) * share
         return cls(finding, ZCDP(cost.rho - finding**2 / 2, cost.delta))
 
 
-def _privtree(epsilon: Fraction, changes: int, cells: int, later: Fraction) -> Edges:
-    tree = privtree(epsilon, changes)
-    return lambda counts, randomness: split_line(tree, counts, randomness)
+def _privtree(epsilon: Fraction, changes: int, sizes: tuple[int, ...], later: Fraction) -> Edges:
+    """At the floor a part is split with chance 1/2β: into fewer parts than 2β, so that empty ones die out."""
+    if len(sizes) not in HALVINGS:
+        raise ParameterError(
+            "strategy='privtree' finds parts of one to three columns; ask for fewer, or write strategy='auto'"
+        )
+    if len(sizes) > 1 and prod(sizes) > MOST_BOX_CELLS:
+        raise ParameterError(
+            f"strategy='privtree' takes several columns of at most {MOST_BOX_CELLS:,} cells together; take wider bins"
+        )
+    halvings = HALVINGS[len(sizes)]
+    tree, grid = privtree(epsilon, changes, max(RATIO, 1 << halvings)), CellGrid(sizes)
+    return lambda counts, randomness: split_codes(tree, counts, grid.codes, halvings, randomness)
 
 
-def _dawa(epsilon: Fraction, changes: int, cells: int, later: Fraction) -> Edges:
-    if cells > MOST_CELLS:
+def _dawa(epsilon: Fraction, changes: int, sizes: tuple[int, ...], later: Fraction) -> Edges:
+    if len(sizes) != 1:
+        raise ParameterError(
+            "strategy='dawa' finds parts of one column; ask for ranges or prefixes of one, or write strategy='auto'"
+        )
+    if sizes[0] > MOST_CELLS:
         raise ParameterError(f"strategy='dawa' takes columns of at most {MOST_CELLS:,} cells; take wider bins")
-    return even_parts(epsilon, changes, cells, later).edges
+    return even_parts(epsilon, changes, sizes[0], later).edges
 
 
-PARTITIONS: Final[Mapping[str, Callable[[Fraction, int, int, Fraction], Edges]]] = {
+PARTITIONS: Final[Mapping[str, Callable[[Fraction, int, tuple[int, ...], Fraction], Edges]]] = {
     "privtree": _privtree,
     "dawa": _dawa,
 }
@@ -74,9 +95,10 @@ PARTITIONS: Final[Mapping[str, Callable[[Fraction, int, int, Fraction], Edges]]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedPartition:
-    """A workload of one column with how its parts are found, and the noise that whole parts get.
+    """A workload of one to three columns with how its parts are found, and the noise that whole parts get.
 
-    `design` and `noises` are those of every cell as a part: no sum of whole parts is wider than there.
+    `design` and `noises` are those of every cell as a part. Of one column no sum of whole parts is wider than there; of
+    several columns parts are measured in another order, and these are what trees of every column would give.
     """
 
     request: "WorkloadRequest"
@@ -103,14 +125,17 @@ class PricedPartition:
         )
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
-        """Releases parts of a column, then what a tree over the parts measures.
+        """Releases parts of the columns, then what a tree over the parts measures.
 
         Neighbours: the policy's. Loss: that of finding parts and that of measuring them add up to the cost; the tree
         follows from the number of parts, which is released.
         """
         request = self.request
-        exact = holdings.engine.tabulate(request.counted.tabulation, charge, holdings.ledger.secret)
-        counts = exact.marginal((0,), 0, exact.sizes[0])
+        sizes = request.linear.domain.sizes
+        columns = tuple(range(len(sizes)))
+        tabulation = replace(request.counted.tabulation, sets=(columns,))
+        exact = holdings.engine.tabulate(tabulation, charge, holdings.ledger.secret)
+        counts = exact.marginal(columns, 0, exact.sizes[0]).reshape(-1)[CellGrid(sizes).order]
         edges = self.edges(counts, holdings.randomness)
         partition = Partition(tuple(edges.tolist()))
         kind = self.design.noise
@@ -121,7 +146,7 @@ class PricedPartition:
         return WorkloadAnswers(
             request.table,
             request.linear,
-            PartitionedDesign(request.strategy, partition, parts),
+            PartitionedDesign(request.strategy, partition, parts, sizes),
             Cost.of(request.epsilon, self.loss),
             request.confidence,
             request.counted.unit,
@@ -132,21 +157,16 @@ class PricedPartition:
 
 def price_partition(request: "WorkloadRequest", cost: Currency) -> PricedPartition:
     """The price of a strategy that finds parts first, or a refusal."""
-    linear = request.linear
-    if len(linear.domain) != 1:
-        raise ParameterError(
-            f"strategy={request.strategy!r} finds parts of one column; ask for ranges or prefixes of one, or write "
-            "strategy='auto'"
-        )
-    change: UnitChange = request.change
-    split = Split.of(cost)
+    linear, change = request.linear, request.change
+    sizes = linear.domain.sizes
+    split = Split.of(cost, TREE_SHARE if len(sizes) == 1 else BOX_SHARE)
     kind: NoiseKind = "laplace" if isinstance(cost, PureDP) else "gaussian"
-    (design,) = designs(linear.domain.sizes, linear.tables, "hierarchy", kind)
-    (block,) = design.blocks
-    noise = block_noise(block, kind, design.shares[0], change, split.measuring)
+    (design,) = designs(sizes, linear.tables, "hierarchy", kind)
+    noises = noises_for(design, change, split.measuring)
     changes = change.rows * (2 if change.replaced else 1)
+    block, noise = design.blocks[0], noises[0]
     cell, _ = block.lines[0].spread(np.array([0]), np.array([1]), fourth=False)
     later = Fraction(float(noise.variance * cell[0]) ** 0.5 / block.fineness).limit_denominator(2**20)  # in rows
-    edges = PARTITIONS[request.strategy](split.finding, changes, linear.domain.sizes[0], later)
-    total = design.totals[0] * noise.variance / block.fineness**2 / len(linear.tables)
-    return PricedPartition(request, edges, split, design, (noise,), cost, total)
+    edges = PARTITIONS[request.strategy](split.finding, changes, sizes, later)
+    total = forecast(design, noises) / len(linear.tables)
+    return PricedPartition(request, edges, split, design, noises, cost, total)

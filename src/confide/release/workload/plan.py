@@ -19,7 +19,7 @@ from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.workload.measured_design import MeasuredDesign
 from confide.release.workload.noise import powers, widths
-from confide.release.workload.partition_price import PricedPartition
+from confide.release.workload.partition_price import PARTITIONS, PricedPartition
 from confide.release.workload.request import PricedWorkload, WorkloadOptions, WorkloadRequest, bind_answer
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.each_cell import IdentityLine
@@ -68,8 +68,8 @@ class WorkloadPlan:
     affordable: bool
     budget: BudgetState
     account: str
-    looks: bool
-    """Whether parts are found by looking at the data, at a part of the cost: widths are then those of whole parts."""
+    looks: str
+    """Where parts are found by looking at the data, at a part of the cost, what widths then mean; else empty."""
     consistent: bool
     """Whether parts add up to totals in all tables, and not only within each."""
 
@@ -107,7 +107,7 @@ class WorkloadPlan:
             "unit": self.unit,
             "neighbours": self.neighbours,
             "affordable": self.affordable,
-            "looks": self.looks,
+            "looks": bool(self.looks),
             "consistent": self.consistent,
         }
 
@@ -129,10 +129,7 @@ class WorkloadPlan:
             f"cost {self.cost} for all of it · protects one {self.unit} ({self.neighbours})",
         ]
         if self.looks:
-            said.append(
-                "parts are found first, at a quarter of ε: widths are at most these for whole parts; of cells within a "
-                "part only its count bounds them"
-            )
+            said.append(self.looks)
         if not self.affordable:
             said.append(f"the budget does not hold it: {self.budget}")
         return said
@@ -171,6 +168,11 @@ def _wanted(within: object) -> float:
 
 def _searched(request: WorkloadRequest, budget: Budget, wanted: float) -> WorkloadRequest:
     """Widths fall as ε grows, about as 1/ε: a few steps find it, rounded up to three digits."""
+    if request.strategy in PARTITIONS and len(request.linear.domain) > 1:
+        raise ParameterError(
+            f"within= is not known of strategy={request.strategy!r} for several columns, whose widths follow from the "
+            "parts; give epsilon="
+        )
     epsilon = Fraction(1)
     low, high = Fraction(0), None
     for _ in range(_TRIES):
@@ -231,8 +233,22 @@ def _planned(standing: Standing, priced: Priced, account: str) -> WorkloadPlan:
         affordable=standing.holds(priced.loss),
         budget=budget_state(standing),
         account=account,
-        looks=isinstance(priced, PricedPartition),
+        looks=_looked(priced),
         consistent=priced.design.strategy == "residual" or len(priced.design.blocks) == 1,
+    )
+
+
+def _looked(priced: Priced) -> str:
+    if not isinstance(priced, PricedPartition):
+        return ""
+    if len(priced.request.linear.domain) > 1:
+        return (
+            "parts are found first, at a third of ε: widths are those of trees of every column, and no bound, since "
+            "they follow from the parts; of cells within a part only its count bounds them"
+        )
+    return (
+        "parts are found first, at a quarter of ε: widths are at most these for whole parts; of cells within a part "
+        "only its count bounds them"
     )
 
 

@@ -56,3 +56,41 @@ class Partition:
         widths = np.diff(self._edges)
         least, most = np.minimum.reduceat(query, begins), np.maximum.reduceat(query, begins)
         return least, np.add.reduceat(query, begins) / widths, most
+
+
+@dataclass(frozen=True)
+class CellGrid:
+    """The cells of one to three columns in an order in which every part that comes of halving is a stretch.
+
+    A cell's code has the bits of its places, those of the widest half first: of columns of one size in turn. Cells are
+    in the order of their codes; of one column that is its own order.
+    """
+
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def _codes(self) -> Integers:
+        places = np.indices(self.sizes).reshape(len(self.sizes), -1)
+        left = [(size - 1).bit_length() for size in self.sizes]
+        found = np.zeros(places.shape[1], dtype=np.int64)
+        while any(left):
+            column = left.index(max(left))
+            left[column] -= 1
+            found = found * 2 + (places[column] >> left[column] & 1)
+        return found
+
+    @cached_property
+    def order(self) -> Integers:
+        """The cells, as places in the flat table, in order."""
+        return np.argsort(self._codes)
+
+    @property
+    def codes(self) -> Integers:
+        """The codes of the cells in order: they grow."""
+        return self._codes[self.order]
+
+    def boxes(self, partition: Partition) -> tuple[Integers, Integers]:
+        """Where each part begins and ends in every column: parts are boxes."""
+        begins = np.array(partition.edges[:-1])
+        places = np.stack(np.unravel_index(self.order, self.sizes))
+        return np.minimum.reduceat(places, begins, axis=1), np.maximum.reduceat(places, begins, axis=1) + 1
