@@ -250,6 +250,12 @@ def test_the_order_of_rows_changes_nothing(name: str, seed: int) -> None:
     assert not orders(WORLDS[name], seed, 3)
 
 
+def test_the_order_of_rows_chooses_none_of_a_unit() -> None:
+    """Questions in which units have more rows than are kept of them."""
+    for seed in range(6):
+        assert not orders(WORLDS["keys"], seed, 3, texts=_POINTED)
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_thousand_orders_of_rows_change_nothing(name: str) -> None:

@@ -58,6 +58,21 @@ def test_a_computed_number_stays_in_its_span(node: Number) -> None:
             assert node.span.low <= index <= node.span.high
 
 
+@pytest.mark.parametrize("one", [(-2, 3), (1, 2), (-3, -1), (0, 4)])
+@pytest.mark.parametrize("two", [(-2, 3), (1, 2), (-3, -1), (0, 4)])
+def test_a_product_reaches_from_corner_to_corner(one: tuple[int, int], two: tuple[int, int]) -> None:
+    product_of = [a * b for a in range(one[0], one[1] + 1) for b in range(two[0], two[1] + 1)]
+    found = arithmetic.multiply(reading("a", *one, Fraction(1)), reading("b", *two, Fraction(1))).span
+    assert (found.low, found.high) == (min(product_of), max(product_of))
+
+
+@pytest.mark.parametrize("ends", [(-7, 5), (-7, -3), (2, 9), (0, 1)])
+@pytest.mark.parametrize("step", [1, 2, 3, 50])
+def test_a_floor_reaches_from_that_of_one_end_to_that_of_the_other(ends: tuple[int, int], step: int) -> None:
+    found = arithmetic.floored(reading("a", *ends, Fraction(1)), Fraction(step)).span
+    assert (found.low, found.high) == (ends[0] // step, ends[1] // step)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "least", "most"), [(-9, 2, 0, 81), (-2, 9, 0, 81), (-9, -3, 9, 81), (3, 9, 9, 81)]
 )

@@ -74,21 +74,24 @@ def told_by(wanted: Affine, measured: Affine, total: int, count: int) -> Value:
     return Arithmetic("+", value, Arithmetic("*", FixedNumber(shift), Measured(count))) if shift else value
 
 
-def multiples(value: Value) -> Mapping[int, Fraction] | None:
-    """A value as multiples of measured numbers (or of statistics), added up, if it is that."""
+def multiples(value: Value, of: type[Measured] | type[Estimated]) -> Mapping[int, Fraction] | None:
+    """A value as multiples of measured numbers, or of statistics, added up, if it is that and has nothing of the other.
+
+    Each kind is numbered for itself: the first sum and the first statistic are different numbers.
+    """
     match value:
         case Measured(place) | Estimated(place):
-            return {place: Fraction(1)}
+            return {place: Fraction(1)} if isinstance(value, of) else None
         case Arithmetic("+" | "-" as operation, left, right):
-            first, second = _or_zero(left), _or_zero(right)
+            first, second = _or_zero(left, of), _or_zero(right, of)
             if first is None or second is None:
                 return None
             sign = 1 if operation == "+" else -1
             return {p: first.get(p, Fraction(0)) + sign * second.get(p, Fraction(0)) for p in sorted({*first, *second})}
         case Arithmetic("*", FixedNumber(factor), inner) | Arithmetic("*", inner, FixedNumber(factor)):
-            found = multiples(inner)
+            found = multiples(inner, of)
         case Arithmetic("/", inner, FixedNumber(divisor)):
-            found, factor = multiples(inner), 1 / divisor
+            found, factor = multiples(inner, of), 1 / divisor
         case _:
             return None
     return None if found is None else {place: factor * part for place, part in found.items()}
@@ -125,5 +128,5 @@ def _gains(family: Sequence[tuple[Affine, AskedSum]], least: tuple[Affine, Asked
     )
 
 
-def _or_zero(value: Value) -> Mapping[int, Fraction] | None:
-    return {} if value == FixedNumber(Fraction(0)) else multiples(value)
+def _or_zero(value: Value, of: type[Measured] | type[Estimated]) -> Mapping[int, Fraction] | None:
+    return {} if value == FixedNumber(Fraction(0)) else multiples(value, of)

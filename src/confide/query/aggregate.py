@@ -252,7 +252,7 @@ class Aggregates:
 
         Where there are more rows, those that are not summed count as zeros. So is a count of distinct values.
         """
-        top, bottom = multiples(left), multiples(right)
+        top, bottom = multiples(left, Measured), multiples(right, Measured)
         if top is None or bottom is None or len(bottom) != 1:
             return None
         ((below, under),) = bottom.items()

@@ -69,7 +69,7 @@ class Weights:
 
     def _ratio(self, left: Value, right: Value) -> Value | None:
         """A sum of some joined rows over the number of all of them: between the ends of what is summed, and 0."""
-        top, bottom = multiples(left), multiples(right)
+        top, bottom = multiples(left, Estimated), multiples(right, Estimated)
         if top is None or bottom is None or len(top) != 1 or len(bottom) != 1:
             return None
         (above, over), (below, under) = *top.items(), *bottom.items()

@@ -99,3 +99,20 @@ def test_sums_of_grouped_rows_are_shared_too() -> None:
             assert row["a_low"] <= total <= row["a_high"]
             assert row["b_low"] <= 2 * total + ROWS // 2 <= row["b_high"]
             assert row["c"] == 3 * row["a"]
+
+
+@pytest.mark.parametrize("before", ["", "COUNT(g) AS k, ", "COUNT(g) AS k, SUM(x) AS s, COUNT(x) AS c, "])
+def test_a_statistic_over_a_count_is_no_sum_over_it(before: str) -> None:
+    """Sums without a range have a mechanism of their own, and a number of their own: it is that of another sum."""
+    columns = {**COLUMNS, "w": {"range": "unbounded", "grain": 1}}
+    policy = {"confide": 1, "budget": {"epsilon": 10**6}, "unit": "row", "tables": {"t": {"columns": columns}}}
+    frame = FRAME.with_columns(w=pl.lit(7, pl.Int64))
+    with confide.testing.open(policy, {"t": frame}, seed=2) as opened:
+        for sql in (
+            f"SELECT {before}SUM(w) / COUNT(*) AS r FROM t",
+            f"SELECT {before}(SUM(w) + COUNT(*)) / COUNT(*) AS r FROM t",
+        ):
+            opened.plan(sql, epsilon=1000)
+            found = next(column for column in opened.sql(sql, epsilon=1000).values if column.name == "r")
+            assert found.values[0] == pytest.approx(8 if "+" in sql else 7, abs=0.5)
+            assert found.low[0] <= found.values[0] <= found.high[0]
