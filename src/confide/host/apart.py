@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Final, TypeVar
 
+from confide.host.fork import whole_beginning
 from confide.host.workers import dismissed, hired
 
 Done = TypeVar("Done")
@@ -33,7 +34,8 @@ def apart(work: Callable[[], Done], stop: Callable[[], None] | None = None, limi
 
     def run() -> None:
         try:
-            results.append(work())
+            with whole_beginning():
+                results.append(work())
         except BaseException as error:  # raised again in the caller's thread
             errors.append(error)
         finally:

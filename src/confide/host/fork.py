@@ -4,7 +4,9 @@ A connection that two processes use gives each the other's answers. So whoever h
 a fork abandons it, without a word to the other end, and opens another when it next needs one.
 
 A ledger moreover is in the middle of nothing while the process forks, because the fork waits for it. An engine is not
-waited for: a question may take an hour.
+waited for: a question may take an hour. But libraries make some of their own parts when these are first needed, under
+locks that nobody can free in a child, which then waits for ever where it needs the same part. They do so when work
+begins; so a fork waits until whatever has just begun is over, or has gone on for a while.
 """
 
 import contextlib
@@ -37,6 +39,7 @@ _held: list[Forkable] = []
 _inherited: set[str] = set()
 _THREADED: Final = ("jax",)
 _PATIENCE: Final = 5.0
+_BEGINNING: Final = 0.5
 
 
 def keep_across_forks(one: Forkable) -> None:
@@ -71,6 +74,60 @@ class _Passing:
 
     def abandon(self) -> None:
         """Nobody here waits for it."""
+
+
+class _Beginnings:
+    """Work in libraries: none begins while a fork waits for what began less than half a second ago."""
+
+    def __init__(self) -> None:
+        self.abandon()
+
+    def abandon(self) -> None:
+        self._changed = threading.Condition()
+        self._open = True
+        self._begun: dict[object, float] = {}
+
+    def hold(self) -> None:
+        with self._changed:
+            self._open = False
+            try:
+                while self._begun and (left := max(self._begun.values()) + _BEGINNING - time.monotonic()) > 0:
+                    self._changed.wait(left)
+            except BaseException:  # as by Ctrl-C: the fork goes on all the same, and nobody would release this
+                self.release()
+                raise
+
+    def release(self) -> None:
+        with self._changed:
+            self._open = True
+            self._changed.notify_all()
+
+    def begin(self, work: object) -> None:
+        with self._changed:
+            while not self._open:
+                self._changed.wait()
+            self._begun[work] = time.monotonic()
+
+    def end(self, work: object) -> None:
+        with self._changed:
+            self._begun.pop(work, None)
+            self._changed.notify_all()
+
+
+_beginnings: Final = _Beginnings()
+_waited_for.add(_beginnings)
+_others.add(_beginnings)  # in a child also where the wait was interrupted
+
+
+@contextlib.contextmanager
+def whole_beginning() -> Iterator[None]:
+    """Inside is work of a library that other threads may be doing as well: a fork does not fall into its beginning."""
+    work = object()
+    _beginnings.begin(work)
+    try:
+        yield
+    finally:
+        _beginnings.end(work)
 
 
 def abandon_in_children(one: Abandoning) -> None:
