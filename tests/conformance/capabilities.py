@@ -52,6 +52,11 @@ class Recorder:
         self.seen.append((found.sizes, counted))
         return found
 
+    def occupied(self, *arguments: Any) -> Any:
+        found = self.inner.occupied(*arguments)
+        self.seen.append((found.sizes, sorted(zip(*(own.tolist() for own in found.places), strict=True))))
+        return found
+
     def inquire(self, inquiry: Any, charge: Any) -> Any:
         found = self.inner.inquire(inquiry, charge)
         self.seen.append(_canonical(found))

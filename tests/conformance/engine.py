@@ -26,6 +26,7 @@ from confide.errors import EngineError
 from confide.policy import Category, Policy, load
 from confide.query import bind
 from confide.query.grid import EvenGrid
+from confide.query.rewrite.constants import months_later
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Bound
 from tests.engine import joins
@@ -258,6 +259,43 @@ def nothing_in_a_row_raises(kind: EngineKind) -> None:
             exact = ask(engine, policy, text)
             assert all(isinstance(value, int) for cell in integers(exact) for value in cell)
         assert sum(integers(ask(engine, policy, "SELECT c, COUNT(*) AS n FROM t GROUP BY c"))[0]) == size
+
+
+def values_are_tallied_by_their_places(kind: EngineKind) -> None:
+    """What MODE is made of: rows by the place of their value, whatever kind it is of."""
+    columns = {
+        "c": {"values": ["b", "it's", "a"], "nulls": True},
+        "flag": {"values": [False, True]},
+        "x": {"range": [-7, 9]},
+    }
+    policy = policy_of({"t": {"columns": columns}})
+    table = pa.table(
+        {
+            "c": pa.array(["a", "b", "a", "z", None, "it's", "a", "b"], pa.string()),
+            "flag": pa.array([True, None, True, False, True, True, None, False], pa.bool_()),
+            "x": pa.array([-7, 9, 3, 3, None, 100, -4, 0], pa.int64()),
+        }
+    )
+    text = "SELECT MODE(c) AS a, MODE(flag) AS b, MODE(BIN(x, 4)) AS e, MODE(c) FILTER (WHERE x < 5) AS f FROM t"
+    wanted = [[(0, 2), (1, 1), (2, 3)], [(0, 2), (1, 4)], [(0, 1), (1, 1), (2, 3), (4, 2)], [(0, 1), (2, 3)]]
+    with opened(kind, policy, {"t": table}) as engine:
+        found = ask(engine, policy, text).tallies
+        assert [[(int(v), int(n)) for v, n in zip(*tally[0][:2], strict=True)] for tally in found] == wanted
+
+
+def months_are_added_to_days_of_centuries(kind: EngineKind) -> None:
+    low, high = date(1800, 1, 31), date(2300, 12, 31)
+    policy = policy_of({"t": {"columns": {"old": {"range": [low.isoformat(), high.isoformat()]}}}})
+    days = [low, high, date(1900, 1, 31), date(2000, 1, 30), date(2023, 12, 31), date(1999, 11, 30), None, low]
+    with opened(kind, policy, {"t": pa.table({"old": pa.array(days, pa.date32())})}) as engine:
+        for months in (1, -23, 1200):
+            moved = ask(engine, policy, f"SELECT MEDIAN(old + INTERVAL {months} MONTH) AS m FROM t").tallies[0][0]
+            counts: dict[int, int] = {}
+            for day in days:
+                if day is not None:
+                    index = (months_later(day, months) - date(1970, 1, 1)).days
+                    counts[index] = counts.get(index, 0) + 1
+            assert {int(v): int(n) for v, n in zip(*moved[:2], strict=True)} == counts
 
 
 def empty_tables_have_every_declared_group(kind: EngineKind) -> None:
@@ -565,7 +603,7 @@ def tables_of_counts_equal_their_groups(kind: EngineKind) -> None:
         summary = bind(asked, policy, engine).summary
         assert summary.bound is not None
         sets = ((0,), (0, 1), (1, 2, 3), (2, 3), (0, 3))
-        bound = Bound(summary.bound.unit, 4, 4)
+        bound = Bound(summary.bound.unit, 4, 32)  # of rows alone, as all cells together are 32
         request = Tabulation(summary.relation, summary.where, bound, summary.keys, sets, summary.order_by)  # type: ignore[arg-type]
         found = engine.tabulate(request, CHARGE, SECRET)
         assert found.sizes == (4, 2, 2, 2)
@@ -575,8 +613,14 @@ def tables_of_counts_equal_their_groups(kind: EngineKind) -> None:
             cells = found.marginal(columns, 0, found.sizes[columns[0]]).reshape(-1)
             assert cells.tolist() == [int(count) for count in groups]
             assert cells.sum() == found.rows
-        error = failure(lambda: engine.tabulate(request, None, SECRET))  # type: ignore[arg-type]
-        assert isinstance(error, TypeError)
+        rows = engine.occupied(request, CHARGE, SECRET)
+        assert rows.sizes == found.sizes
+        assert rows.rows == found.rows
+        for columns in sets:
+            assert rows.marginal(columns).tolist() == found.marginal(columns, 0, found.sizes[columns[0]]).tolist()
+        for reading in (engine.tabulate, engine.occupied):
+            error = failure(lambda reading=reading: reading(request, None, SECRET))  # type: ignore[misc]
+            assert isinstance(error, TypeError)
 
 
 # --- around the rows --------------------------------------------------------------------------------------------------
@@ -803,6 +847,8 @@ CHECKS: tuple[Callable[[EngineKind], None], ...] = (
     days_do_not_depend_on_the_place,
     capitals_are_lowered_letter_by_letter,
     nothing_in_a_row_raises,
+    values_are_tallied_by_their_places,
+    months_are_added_to_days_of_centuries,
     empty_tables_have_every_declared_group,
     declared_groups_stand_in_the_order_of_their_domains,
     open_groups_are_named_in_one_order,

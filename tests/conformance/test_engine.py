@@ -9,6 +9,7 @@ import pytest
 
 from confide.engine import Engine, Exact
 from confide.engine.duckdb.engine import DuckDBEngine
+from confide.engine.read.occupied_rows import OccupiedRows
 from confide.errors import EngineError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
@@ -116,6 +117,12 @@ class PlainEngine:
             occupied = np.flatnonzero(counts)
             tables[columns] = SparseCounts(columns, occupied, counts[occupied])
         return ExactTables(tuple(key_size(key) or 0 for key in tabulation.keys), tables)
+
+    def occupied(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> OccupiedRows:
+        sizes = tuple(key_size(key) or 0 for key in tabulation.keys)
+        counts = self.evaluate(tabulation.summary(tuple(range(len(sizes)))), charge, secret).cells[0].astype(np.int64)
+        places = np.unravel_index(np.repeat(np.arange(len(counts)), counts), sizes)
+        return OccupiedRows(sizes, tuple(places))
 
     def columns(self, table: str) -> Mapping[str, Column]:
         return self._inner.columns(table)

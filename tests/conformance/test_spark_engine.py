@@ -35,6 +35,7 @@ LONG = {
     "filters_come_before_the_bound_and_joins_too",
     "windows_show_the_ranks_in_them",
     "a_tally_changes_no_cell_and_no_cell_a_tally",
+    "months_are_added_to_days_of_centuries",
 }
 """Too long for an ordinary run, where each statement takes Spark a quarter of a second."""
 

@@ -5,7 +5,7 @@ empty and odd texts, dates, decimals, ties and extreme values. Contribution boun
 engines must keep the same rows of a unit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
@@ -17,10 +17,13 @@ import pytest
 from confide.engine import Engine, Exact
 from confide.engine.duckdb.engine import DuckDBEngine
 from confide.errors import QueryError
-from confide.policy import Policy
+from confide.policy import Policy, load
 from confide.query import Summary, bind
+from tests.docs.fences import fences, statements
 from tests.engine import postgres_tables, spark_tables
+from tests.engine.sessions import QUESTIONS, REFUSED, census_tables, differing, sessions_of
 from tests.engine.worlds import CHARGE, SECRET, WORLDS, Asker, World, evaluate, frames, private_tables, public_tables
+from tests.release.sql import derived_questions
 from tests.servers import PostgresServer
 from tests.spark import INTERPRETED
 
@@ -149,4 +152,39 @@ def test_engines_agree_at_length(sources: Sources, name: str, seed: int, mode: s
     """2,000 questions: 4 worlds × 5 data sets × 2 modes of Spark × 50."""
     asked, different = differences(sources, WORLDS[name], seed + 1000 * (mode == "compiled"), 50, MODES[mode])
     assert asked == 50
+    assert not different, "\n".join(different)
+
+
+@pytest.mark.audit
+def test_answers_agree_at_length(postgres_server: PostgresServer, spark: Any, tmp_path: Path) -> None:
+    """Every question of `asked.sql` and every example of the documentation, with test noise, to the letter."""
+    examples = [own for fence in fences("sql") for own in statements(fence)]
+    asked = [*((sql, False) for sql in QUESTIONS), *((sql, True) for sql in REFUSED)]
+    asked += [(own.sql, own.refused is not None) for own in examples]
+    assert_same_answers(census_tables(300), asked, 1, postgres_server, spark, tmp_path)
+
+
+@pytest.mark.audit
+def test_answers_of_released_rows_agree(postgres_server: PostgresServer, spark: Any, tmp_path: Path) -> None:
+    asked = [(sql, False) for sql in derived_questions.EVERY]
+    world = load(derived_questions.POLICY), derived_questions.world(300)
+    assert_same_answers(world, asked, 50, postgres_server, spark, tmp_path)
+
+
+def assert_same_answers(
+    world: tuple[Policy, Mapping[str, pa.Table]],
+    asked: Sequence[tuple[str, bool]],
+    epsilon: float,
+    server: PostgresServer,
+    spark: Any,
+    folder: Path,
+) -> None:
+    """Texts, each with whether it is refused."""
+    with sessions_of(*world, server, spark, folder) as sessions:
+        different = [
+            text
+            for sql, refused in dict(asked).items()
+            for text in differing(sessions, lambda own, sql=sql: own.sql(sql, epsilon=epsilon), sql, refused=refused)
+        ]
+    assert len(asked) > 50
     assert not different, "\n".join(different)

@@ -118,6 +118,8 @@ NUMBERS = [
     *(f"DATE_DIFF('{unit}', old, d)" for unit in ("week", "month", "year")), "d - e", "DATE '2001-03-01' - d",
     "CAST(d + INTERVAL 1 MONTH AS DATE) - e", "CAST(d - INTERVAL 7 MONTH AS DATE) - e", "(d + 31) - e",
     "CAST(d + INTERVAL 1 YEAR AS DATE) - DATE '2000-01-01'", "CAST(d + INTERVAL 2 QUARTER AS DATE) - e",
+    *(f"CAST(long + INTERVAL {months} MONTH AS DATE) - e" for months in (1, 25, 240)), "LAST_DAY(long) - e",
+    *(f"CAST(long - INTERVAL {months} MONTH AS DATE) - e" for months in (1, 600)),
     "CAST(d + INTERVAL '3 days' AS DATE) - e", "LAST_DAY(d) - d", "CAST(DATE_TRUNC('week', d) AS DATE) - e",
     "LENGTH(word)", "LENGTH(city)", "LENGTH(TRIM(word))", "LENGTH(RIGHT(word, 2))", "LENGTH(SUBSTRING(word, 2))",
     "LENGTH(UPPER(city))", "STRPOS(city, 'a')", "CAST(digits AS INT)", "digits::DOUBLE + 1", "flag::INT",

@@ -13,7 +13,7 @@ from confide.policy import Column
 from confide.privacy.charge import Charge
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Summary
-from confide.workload.tables import ExactTables
+from confide.workload.tables import ExactTables, Integers
 
 KeyValue = str | int | bool | None
 Counts = tuple[NDArray[Any], ...]
@@ -63,6 +63,17 @@ class Inquiry(Protocol[Facts_co]):
     def read(self, statements: Statements) -> Facts_co: ...
 
 
+class CountedSets(Protocol):
+    """Rows that an engine has read against a charge and keeps: all it tells of them are counts."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each key has."""
+
+    def marginal(self, columns: tuple[int, ...]) -> Integers:
+        """How many rows are in each cell of some keys, shaped by them."""
+
+
 class Engine(Protocol):
     """One data source. `evaluate` reads private rows, and does so only against a charge; public facts are free."""
 
@@ -95,6 +106,12 @@ class Engine(Protocol):
 
     def tabulate(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> ExactTables:
         """Exact tables of counts for a workload, of the same bounded rows; fails as `evaluate` does."""
+        ...
+
+    def occupied(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> "CountedSets":
+        """Counts of any sets of the keys, of the same bounded rows, for more sets than a database would be asked for;
+        fails as `evaluate` does.
+        """
         ...
 
     def inquire(self, inquiry: Inquiry[Facts_co], charge: Charge) -> Facts_co:

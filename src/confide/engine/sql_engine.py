@@ -4,16 +4,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from confide.engine.protocol import Exact, Inquiry, Keep, KeyValue, Statements, Windows
+from confide.engine.protocol import CountedSets, Exact, Inquiry, Keep, KeyValue, Statements, Windows
 from confide.engine.read.counted_tables import tabulated
+from confide.engine.read.occupied_rows import OccupiedRows, occupied_rows, words_of
 from confide.engine.read.public_facts import different_rows, infer_column, most_rows
 from confide.engine.read.summary_reader import Evaluation
-from confide.engine.result import Columns, Rows, unless_failed
+from confide.engine.result import Columns, Rows, ended, unless_failed
 from confide.engine.sql.statement import SummaryWriter
 from confide.engine.storage import Storages
 from confide.errors import SourceError
 from confide.policy import Column, Policy
 from confide.privacy.charge import Charge
+from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
 from confide.query.tree import Field, Join, Relation, Scan, Summary
 from confide.workload.tables import ExactTables
@@ -91,6 +93,19 @@ class SqlEngine(ABC):
             return self._column_batches(writer.cells_statement(groups, not self._bounded_anyway(summary)))
 
         return self._against(charge, lambda: tabulated(tabulation, read))
+
+    def occupied(self, tabulation: Tabulation, charge: Charge, secret: bytes) -> CountedSets:
+        """Counts of sets of keys, from the places of the bounded rows in all of them, which one statement reads."""
+        sizes = tuple(key_size(key) or 0 for key in tabulation.keys)
+
+        def read() -> OccupiedRows:
+            summary = tabulation.summary(tuple(range(len(sizes))))
+            writer = SummaryWriter(summary, self._storages, secret, self._reads_once)
+            statement = writer.words_statement(words_of(sizes), not self._bounded_anyway(summary))
+            with ended(self._column_batches(statement)) as batches:
+                return occupied_rows(sizes, batches)
+
+        return self._against(charge, read)
 
     def inquire(self, inquiry: Inquiry[Result], charge: Charge) -> Result:
         """What an inquiry finds. Whatever fails, fails with the same words."""

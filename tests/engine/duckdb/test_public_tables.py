@@ -68,9 +68,9 @@ def test_they_are_no_engine() -> None:
     """Neither is taken for the other: what reads private rows asks for a charge, and what does not, cannot."""
     assert list(inspect.signature(PublicTables.evaluate).parameters) == ["self", "summary"]
     assert not issubclass(PublicTables, DuckDBEngine)
-    doors = ("tabulate", "inquire", "multiplicity", "ready", "remarks")
+    doors = ("tabulate", "occupied", "inquire", "multiplicity", "ready", "remarks")
     assert all(hasattr(DuckDBEngine, name) and not hasattr(PublicTables, name) for name in doors)
-    for name in ("evaluate", "tabulate", "inquire"):
+    for name in ("evaluate", "tabulate", "occupied", "inquire"):
         assert inspect.signature(getattr(Engine, name)).parameters["charge"].default is inspect.Parameter.empty
 
 

@@ -92,3 +92,9 @@ def test_executors_that_come_in_time_are_waited_for() -> None:
 
     assert session.run(late) == "done"
     assert not cluster.cancelled.is_set()
+
+
+def test_what_the_parser_learns_of_statements_is_dropped(spark: Any) -> None:
+    own = OwnSession(spark, 60.0)
+    assert own.spark.conf.get("spark.sql.parser.manageParserCaches") == "true"
+    assert int(own.spark.conf.get("spark.sql.parser.parserDfaCacheFlushThreshold")) <= 20_000

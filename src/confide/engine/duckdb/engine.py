@@ -15,7 +15,7 @@ from confide.engine.result import Columns, Rows
 from confide.engine.sql_engine import SqlEngine
 from confide.engine.storage import Storages
 from confide.errors import SourceError
-from confide.host.fork import abandon_in_children
+from confide.host.fork import abandon_in_children, whole_beginning
 from confide.policy import Column, Policy, Table
 
 LIMIT_SECONDS = 3600.0
@@ -30,7 +30,8 @@ def open_alone(
     tables: Mapping[str, Table], sources: Mapping[str, Source], threads: int | None = None, lines: bool = False
 ) -> tuple[duckdb.DuckDBPyConnection, Storages]:
     """Tables in a new database, where nothing else is."""
-    connection = duckdb.connect(":memory:")
+    with whole_beginning():
+        connection = duckdb.connect(":memory:")
     loader = Loader(connection, tables, threads, lines)
     try:
         loader.load(sources)

@@ -21,7 +21,7 @@ from confide.engine.read.summary_reader import Evaluation
 from confide.engine.result import unless_failed
 from confide.engine.sql.statement import SummaryWriter
 from confide.engine.storage import Storages
-from confide.host.fork import abandon_in_children, close_with
+from confide.host.fork import abandon_in_children, close_with, whole_beginning
 from confide.policy import Policy, Table
 from confide.query.tree import Summary
 
@@ -133,7 +133,8 @@ class _Commons:
     def opened(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
-                connection = duckdb.connect(":memory:")
+                with whole_beginning():
+                    connection = duckdb.connect(":memory:")
                 try:
                     settle(connection)
                     lock(connection)

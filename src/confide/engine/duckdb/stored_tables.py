@@ -5,10 +5,12 @@ from pathlib import Path
 import duckdb
 
 from confide.errors import SourceError
+from confide.host.fork import whole_beginning
 
 Schema = tuple[tuple[str, str], ...]
 
 
+@whole_beginning()
 def stored_tables(path: Path) -> dict[str, Schema]:
     """Every table and view of the file's main schema, with its columns in order. No row is read."""
     place = str(path).replace("'", "''")

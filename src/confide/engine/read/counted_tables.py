@@ -32,7 +32,7 @@ def tabulated(tabulation: Tabulation, read: Read) -> ExactTables:
         together = all_readings[start : start + _MOST_READINGS]
         every = tuple(sorted({column for reading, _ in together for column in reading}))
         groups = [[every.index(column) for column in reading] for reading, _ in together]
-        cells, counts = _cells(read(tabulation.summary(every), groups))
+        cells, counts = _cells(read(tabulation.summary(every, alone=len(together) == 1), groups))
         ends = accumulate(prod(sizes[column] for column in reading) for reading, _ in together)
         begin = first = 0
         for (reading, sets), end in zip(together, ends, strict=True):

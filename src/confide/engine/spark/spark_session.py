@@ -46,6 +46,9 @@ _SETTINGS: Final = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    # What the parser has learnt is kept for ever otherwise, and a few hundred different questions fill a driver.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "10000",
 }
 _START: Final = {
     "spark.ui.enabled": "false",

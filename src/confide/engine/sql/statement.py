@@ -122,6 +122,23 @@ class SummaryWriter:
         cell = f"COALESCE({', '.join(names)})" if len(names) > 1 else names[0]
         return f"SELECT {cell} AS p, n FROM ({counted}) AS g WHERE {cell} IS NOT NULL"
 
+    def words_statement(self, words: Sequence[Sequence[int]], bounding: bool) -> str:
+        """SELECT for every row that counts the places of its keys (given by theirs in the summary), several in a word
+        `w`: the first counts most.
+        """
+        sizes = [key_size(key) or 0 for key in self._summary.keys]
+        places = [(f"e{place}", place_sql(key, f"k{place}")) for place, key in enumerate(self._summary.keys)]
+        packed = []
+        for number, word in enumerate(words):
+            inner = "0"
+            for place in word:
+                inner = f"({inner}) * {sizes[place]} + e{place}"
+            packed.append((f"w{number}", inner))
+        coded = select(packed, f"({select(places, f'({self._kept([], bounding)}) AS r')}) AS q")
+        names = [alias for alias, _ in packed]
+        known = " AND ".join(f"{alias} IS NOT NULL" for alias in names)
+        return f"SELECT {', '.join(names)} FROM ({coded}) AS c WHERE {known}"
+
     def unbounded_rows(self, inputs: list[tuple[str, str]]) -> str:
         """The rows that count, without bounds on what a unit has, with their keys and inputs."""
         return self._kept(inputs, bounding=False)
