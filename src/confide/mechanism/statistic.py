@@ -98,11 +98,15 @@ class StatisticForecast:
 
 @dataclass(frozen=True, slots=True)
 class StatisticEstimate:
-    """A released number inside its interval. `whole`: the interval is all that was possible, so nothing was learnt."""
+    """A released number inside its interval. `whole`: the interval is all that was possible, so nothing was learnt.
+
+    `possible`, where it is told: which numbers between the ends it may be.
+    """
 
     estimate: float
     interval: Interval
     whole: bool = False
+    possible: tuple[int, ...] = ()
 
 
 class StatisticPlan(Protocol):

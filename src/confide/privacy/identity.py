@@ -91,6 +91,10 @@ def plain_name(*parts: str) -> str:
     return sha256(joined(*parts)).hexdigest()
 
 
+# OpenSSL makes its tables at first use, under a lock: children of a fork that falls into that would wait for ever.
+hmac.digest(b"", b"", "sha256")
+
+
 def sealed_name(secret: bytes, *parts: str) -> str:
     """A name that tells those without the secret nothing, except that equal names have equal parts (HMAC-SHA-256)."""
     return hmac.digest(secret, joined(*parts), "sha256").hex()

@@ -1,6 +1,7 @@
 """How long texts may be and how much one request may say: the limits that people meet, listed in docs/limits.md.
 
-All of them are held before anything is charged. Bounds that a proof or a format needs stay where that is.
+All of them are held before anything is charged; the last ones refuse nothing, but choose another way to answer. Bounds
+that a proof or a format needs stay where that is.
 """
 
 from typing import Final
@@ -20,12 +21,18 @@ MOST_KEYS: Final = 32
 MOST_GROUPS: Final = 1_000_000
 MOST_DERIVED_ROWS: Final = 20_000
 """Of a released table of which more is computed: outer queries, windows, functions."""
+MOST_FRAMED: Final = 2_000
+"""Rows of a partition for which a window is made up to each row, or over a frame around it."""
+MOST_SUMMED: Final = 2 * MOST_FRAMED**2
+"""Rows of all frames of an answer together, in whatever windows: each is kept for itself."""
 MOST_INNER_QUESTIONS: Final = 50
 """Of one text: different ones."""
 MOST_STATEMENTS: Final = 200
 """Of one text that holds several."""
 MOST_INNER_NUMBERS: Final = 4
 """Of sub-queries in WHERE, which are released before the question that they stand in."""
+MOST_COMMONEST: Final = 1_000
+"""Values among which MODE looks for the commonest; with all groups no more than MOST_GROUPS."""
 MOST_JOINED_GROUPS: Final = 1_000
 """Where one unit may change any number of joined rows."""
 MOST_NUMBERS: Final = 10_000_000
@@ -58,3 +65,10 @@ LONGEST_REQUEST: Final = 2**20
 """Of a longer one the ledger keeps the digest."""
 LONGEST_ANSWER: Final = 256 * 2**20
 """Bytes."""
+
+MOST_COUNTS: Final = 256
+"""Measured numbers of one question, for some of them to be measured together."""
+MOST_ATOMS: Final = 128
+"""Parts of rows that the conditions of one question make, for its counts to be measured together."""
+MOST_OPTIMISED_ATOMS: Final = 96
+"""Of these parts, for an optimised strategy to be looked for: some tenths of a second."""

@@ -152,7 +152,7 @@ def test_large_rates_are_never_kept():
 
 def test_the_margins_leave_hardly_anything_to_exact_arithmetic(monkeypatch):
     asked = []
-    monkeypatch.setattr("confide.mechanism.noise.handful._inverted", lambda *_: asked.append(1) or 0)
+    monkeypatch.setattr("confide.mechanism.noise.handful.inverted", lambda *_: asked.append(1) or 0)
     few(DiscreteLaplace(Fraction(2**40)), 10_000, TestRandomness(1))
     assert len(asked) < 10
 

@@ -9,6 +9,7 @@ Spread.    Spread each X over the unit cell around it: X + U, with U uniform, ha
            on the grid, and one uniform cell for each term, which moves the sum by at most half a cell.
 Chernoff.  P(|S| > h) <= 2 E exp(tS) exp(-th) for every t > 0. The moments of the discrete Laplace are known in closed
            form; those of the discrete Gaussian are at most those of the normal ([Canonne2020]).
+Many.      Of more terms than are convolved: what `many` proves of sums of smooth noises.
 Exact.     Where the coefficients have a small common grain, the law of the sum itself, by convolution.
 """
 
@@ -20,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from confide.mechanism.interval.many import gaussian_factor, laplace_widths
 from confide.mechanism.noise.law import (
     SUMMED_VARIANCE,
     Confidence,
@@ -77,14 +79,37 @@ def common_grain(first: Fraction, second: Fraction) -> Fraction:
 @lru_cache(maxsize=1024)
 def _bounded(terms: Terms, miss: float) -> Fraction:
     largest, smallest = (pick(coefficient for coefficient, _ in terms) for pick in (max, min))
+    smooth = _smooth(terms, largest, miss)
     if largest > smallest * FAR:
-        return _one_by_one(terms, miss)  # the small terms hardly count, and doubles do not hold both
+        # The small terms hardly count, and doubles do not hold both.
+        return min([_one_by_one(terms, miss), *smooth])
     if largest > FAR or smallest < 1 / FAR:
         return largest * _bounded(tuple((coefficient / largest, law) for coefficient, law in terms), miss)
-    widths = [_one_by_one(terms, miss), _chernoff(terms, miss)]
+    widths = [_one_by_one(terms, miss), _chernoff(terms, miss), *smooth]
     if len(terms) <= MOST_CONVOLVED and miss >= SMALLEST_CONVOLVED:
         widths.append(_spread(terms, miss))
     return min(widths)
+
+
+def _smooth(terms: Terms, largest: Fraction, miss: float) -> list[Fraction]:
+    """What `many` proves, of more terms than are convolved and of one kind of noise; nothing of others. A coefficient
+    that is no double beside the largest one is far below what that rounds."""
+    if len(terms) <= MOST_CONVOLVED:
+        return []
+    shares = np.array([float(coefficient / largest) for coefficient, _ in terms])
+    confidence = 1 - Fraction(miss)
+    if all(isinstance(law, DiscreteGaussian) for _, law in terms):
+        variances = np.array([float(law.variance) for _, law in terms])
+        factor = gaussian_factor(float(variances.min()), confidence)
+        return [largest * Fraction(factor * math.sqrt(float((shares**2 * variances).sum())) * (1 + 1e-9))]
+    own = [(coefficient * law.scale, law.scale) for coefficient, law in terms if isinstance(law, DiscreteLaplace)]
+    if len(own) < len(terms):
+        return []
+    widest = max(spread for spread, _ in own)  # beside it, fourth powers of any scale are doubles
+    squares = np.array([float(spread / widest) for spread, _ in own]) ** 2
+    least = float(min(scale for _, scale in own))
+    found = laplace_widths(np.array([squares.sum()]), np.array([(squares**2).sum()]), least, confidence)
+    return [widest * Fraction(float(found[0]) * (1 + 1e-9))]
 
 
 def _one_by_one(terms: Terms, miss: float) -> Fraction:

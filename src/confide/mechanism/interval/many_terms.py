@@ -31,12 +31,15 @@ from confide.mechanism.interval.linear import (
     chernoff_of,
     combined_half_width,
     common_grain,
+    dominating_half_width,
     levelled,
 )
 from confide.mechanism.noise.law import SUMMED_VARIANCE, Confidence, DiscreteGaussian, Floats, Law, NoNoise, miss_rate
 
 LARGEST_GRID: Final = 1 << 19
 CELLS: Final = 1 << 18
+FEWER_CELLS: Final = 1 << 14
+"""Where many bounds are wanted and a per cent matters less."""
 _PARTS: Final = 100
 _EXACT_COUNTS: Final = 32
 
@@ -46,7 +49,7 @@ Kinds = tuple[tuple[Fraction, Noise, int], ...]
 
 def repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: Confidence) -> Fraction:
     """h such that |Σ a·X| <= h with at least the confidence, for independent noises X, so many of each law."""
-    kinds: Kinds = tuple((abs(a), law, n) for a, law, n in terms if a and n and not isinstance(law, NoNoise))
+    kinds = _kinds(terms)
     if sum(count for *_, count in kinds) <= MOST_CONVOLVED:
         return combined_half_width([(a, law) for a, law, count in kinds for _ in range(count)], confidence)
     largest, smallest = (pick(coefficient for coefficient, *_ in kinds) for pick in (max, min))
@@ -54,11 +57,44 @@ def repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: 
         return _apart(kinds, miss_rate(confidence))  # the small terms hardly count, and doubles do not hold both
     kinds = tuple((coefficient / largest, law, count) for coefficient, law, count in kinds)
     if largest == smallest:
-        kinds = tuple((coefficient, law, _rounded_up(count)) for coefficient, law, count in kinds)
+        kinds = tuple((coefficient, law, rounded_up(count)) for coefficient, law, count in kinds)
     return largest * _many(kinds, miss_rate(confidence))
 
 
-def _rounded_up(count: int) -> int:
+def dominating_repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: Confidence) -> Fraction:
+    """Like `repeated_half_width`, and it also serves for all coefficients that are no larger in absolute value.
+
+    Bounding one by one, Chernoff and what is levelled grow with every coefficient; the law on a lattice need not.
+    """
+    kinds = _kinds(terms)
+    if sum(count for *_, count in kinds) <= MOST_CONVOLVED:
+        return dominating_half_width([(a, law) for a, law, count in kinds for _ in range(count)], confidence)
+    largest, smallest = (pick(coefficient for coefficient, *_ in kinds) for pick in (max, min))
+    if largest > smallest * FAR:
+        return _apart(kinds, miss_rate(confidence))
+    kinds = tuple((coefficient / largest, law, count) for coefficient, law, count in kinds)
+    kinds = tuple((coefficient, law, rounded_up(count)) for coefficient, law, count in kinds)
+    return largest * _many(kinds, miss_rate(confidence), lattice=False)
+
+
+def cheap_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: Confidence) -> Fraction:
+    """The same without computing a law: wider, and quick."""
+    kinds = _kinds(terms)
+    if not kinds:
+        return Fraction(0)
+    largest, smallest = (pick(coefficient for coefficient, *_ in kinds) for pick in (max, min))
+    apart = _apart(kinds, miss_rate(confidence))
+    if largest > smallest * FAR:
+        return apart
+    kinds = tuple((coefficient / largest, law, count) for coefficient, law, count in kinds)
+    return min(apart, largest * chernoff_of(kinds, miss_rate(confidence)))
+
+
+def _kinds(terms: Sequence[tuple[Fraction, Law, int]]) -> Kinds:
+    return tuple((abs(a), law, n) for a, law, n in terms if a and n and not isinstance(law, NoNoise))
+
+
+def rounded_up(count: int) -> int:
     """One of few counts: up to a thirty-second more."""
     if count <= _EXACT_COUNTS:
         return count
@@ -67,11 +103,11 @@ def _rounded_up(count: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _many(kinds: Kinds, miss: float) -> Fraction:
+def _many(kinds: Kinds, miss: float, *, lattice: bool = True) -> Fraction:
     total = sum(count for *_, count in kinds)
     widths = [_apart(kinds, miss), chernoff_of(kinds, miss)]
     if miss >= SMALLEST_CONVOLVED:
-        widths.append(_wrapped(kinds, miss, total))
+        widths.append(_wrapped(kinds, miss, total, lattice=lattice))
     return min(widths)
 
 
@@ -80,19 +116,21 @@ def _apart(kinds: Kinds, miss: float) -> Fraction:
     return sum((a * law.half_width(share) * count for a, law, count in kinds), Fraction(0))
 
 
-def _wrapped(kinds: Kinds, miss: float, total: int) -> Fraction:
+def _wrapped(kinds: Kinds, miss: float, total: int, *, lattice: bool = True) -> Fraction:
     part = miss / _PARTS
     far = chernoff_of(kinds, part)
     cut = Fraction(part) / total
     grain = reduce(common_grain, (coefficient for coefficient, *_ in kinds))
     summed = all(not isinstance(law, DiscreteGaussian) or law.variance <= SUMMED_VARIANCE for _, law, _ in kinds)
-    if summed and far / grain < LARGEST_GRID // 2:
+    if lattice and summed and far / grain < LARGEST_GRID // 2:
         size = 1 << max(4, (2 * math.ceil(far / grain) + 1).bit_length())
         masses = [(_lattice(int(a / grain), law, cut), count) for a, law, count in kinds]
         return grain * _outside(masses, size, miss - 2 * part - NUMERICAL)
-    cell = float(far) / (CELLS // 2 - 2)
+    cells = CELLS if lattice or total > FEWER_CELLS else FEWER_CELLS
+    # A term is spread over a unit cell, which next to no noise would make very many cells of the grid.
+    cell = max(float(far) / (cells // 2 - 2), 2 / cells)
     masses = [(levelled(float(a), law, cell, cut), count) for a, law, count in kinds]
-    outside = _outside(masses, CELLS, miss - 4 * part - NUMERICAL)
+    outside = _outside(masses, cells, miss - 4 * part - NUMERICAL)
     # Of independent numbers within ±w/2, P(|Σ| > u) <= 2 exp(-2u² / Σw²).
     factor = math.sqrt(math.log(2 / part) / 2)
     squares = sum(float(a) ** 2 * count for a, _, count in kinds)

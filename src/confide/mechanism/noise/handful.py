@@ -93,7 +93,7 @@ def _geometric(scale: Fraction, count: int, randomness: Randomness) -> Integers:
     low, high = np.floor(np.maximum(places - room, 0)), np.floor(places + room)
     drawn: Integers = low.astype(np.int64)
     for place in np.flatnonzero((low != high) | (words < CERTAIN)):
-        drawn[place] = _inverted(scale, int(words[place]), randomness)
+        drawn[place] = inverted(scale, int(words[place]), randomness)
     return drawn
 
 
@@ -135,7 +135,7 @@ def logarithms(words: Words) -> Floats:
     return result
 
 
-def _inverted(scale: Fraction, word: int, randomness: Randomness) -> int:
+def inverted(scale: Fraction, word: int, randomness: Randomness) -> int:
     """The k with exp(-(k+1)/scale) < U <= exp(-k/scale), given the first 64 bits of U."""
     known = 64
     while True:
