@@ -8,8 +8,10 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.workload.asked import AskedTable
-from confide.workload.strategy.design import Design, designs
-from confide.workload.strategy.line import Kind, NoiseKind, stretches
+from confide.workload.strategy.dense import DenseLine
+from confide.workload.strategy.design import Design, designs, residual_line
+from confide.workload.strategy.helmert import HelmertLine
+from confide.workload.strategy.line import AskedLine, Kind, NoiseKind, stretches, unit_error
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 
@@ -121,9 +123,65 @@ def test_of_itself_nothing_long_is_searched_for(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_does_not_suit_is_refused_with_what_does() -> None:
-    with pytest.raises(ParameterError, match="there is no strategy 'best'; there are auto, direct"):
+    with pytest.raises(ParameterError, match="there is no strategy 'best'; there are auto, exact, direct"):
         designs((4,), (AskedTable((0,), ("range",)),), "best", "gaussian")
     with pytest.raises(ParameterError, match="at most 4,096 cells"):
         designs((5_000,), (AskedTable((0,), ("prefix",)),), "optimised", "gaussian")
-    with pytest.raises(ParameterError, match="budget with a δ"):
-        designs((4,), (AskedTable((0,), ("each",)),), "residual", "laplace")
+    with pytest.raises(ParameterError, match="at most 256 cells under a budget without a δ"):
+        designs((257,), (AskedTable((0,), ("each",)),), "residual", "laplace")
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 7, 10])
+def test_what_is_measured_of_a_column_for_laplace_noise_is_the_least_of_what_is_known(size: int) -> None:
+    """Rows add up to zero, cells follow from them but for their mean, and norms are those of the integers."""
+    line = residual_line(AskedLine(size, ("each",)), "laplace")
+    assert isinstance(line, DenseLine)
+    matrix = line.matrix.astype(np.int64)
+    assert not matrix.sum(axis=1).any()
+    assert np.linalg.matrix_rank(matrix) == size - 1
+    assert line.norms.l1 == max(int(np.abs(matrix[:, cell]).sum()) for cell in range(size))
+    helmert = HelmertLine(size).measure(np.eye(size, dtype=np.int64))
+    plain = (np.linalg.pinv(helmert) ** 2).sum() * int(np.abs(helmert).sum(axis=0).max()) ** 2
+    assert unit_error(line, AskedLine(size, ("each",)), "laplace") <= plain * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("sizes", "tables"), [*SCHEMAS, ((4, 3), (AskedTable((0, 1), ("range", "each")),))])
+def test_laplace_residuals_forecast_their_error_and_no_record_costs_more(
+    sizes: tuple[int, ...], tables: tuple[AskedTable, ...]
+) -> None:
+    """Scales in units of 1/ε: every record moves all numbers together by no more than 1 in units of their scales."""
+    (design,) = designs(sizes, tables, "residual", "laplace")
+    cells = np.eye(prod(sizes), dtype=np.int64).reshape(-1, *sizes)
+    rows, scales = [], []
+    for block, share in zip(design.blocks, design.shares, strict=True):
+        gone = tuple(axis for axis in range(len(sizes)) if axis not in block.columns)
+        rows.append(np.array([block.measure(cell.sum(axis=gone)) / block.fineness for cell in cells], dtype=float).T)
+        scales.append(np.full(block.rows, block.norms.l1 / float(share)))
+    whole, scale = np.concatenate(rows), np.concatenate(scales)
+    losses = (np.abs(whole) / scale[:, None]).sum(axis=0)
+    assert losses.max() <= 1 + 1e-9
+    assert losses.max() == pytest.approx(1, abs=1e-6)
+    # The least-squares estimate of every table, block by block, has the variance that is forecast (of scale², not 2·).
+    inverse = np.linalg.pinv(whole / scale[:, None]) / scale
+    total = 0.0
+    for table in tables:
+        query = np.ones((1, 1))
+        for column, size in enumerate(sizes):
+            inside = column in table.columns
+            own = _rows(table.kinds[table.columns.index(column)], size) if inside else np.ones((1, size))
+            query = np.kron(query, own)
+        total += ((query @ inverse) ** 2 * scale**2).sum() / len(query)
+    assert design.error() == pytest.approx(total, rel=1e-6)
+
+
+def test_laplace_residuals_of_nltcs() -> None:
+    """At ε = 1, in units of a scale: 560 tables directly, 150.5 by residuals, which `auto` looks at too."""
+    tables = every(16, range(3, 4))
+    found = {design.strategy: design for design in designs((2,) * 16, tables, "auto", "laplace")}
+    assert (found["direct"].error() / 560) ** 0.5 == pytest.approx(560)
+    assert (found["residual"].error() / 560) ** 0.5 == pytest.approx(150.52, abs=0.01)
+
+
+def test_of_very_many_marginals_only_the_best_is_made() -> None:
+    sizes, tables = (2,) * 16, every(16, range(4, 5))
+    assert [design.strategy for design in designs(sizes, tables, "auto", "gaussian")] == ["residual"]

@@ -136,6 +136,26 @@ def test_every_product_of_two_strategies_is_measured_exactly() -> None:
             assert [int(own) for own in block.measure(counts)] == exact.tolist(), (one, other)
 
 
+def test_products_of_three_strategies_are_measured_and_estimated_along_their_own_axes() -> None:
+    """Also where columns have as many cells as each other, so that a wrong axis would fit."""
+    counts = np.random.default_rng(5).integers(0, 2**20, (4, 4, 4))
+    query = np.random.default_rng(6).normal(size=(4, 4, 4))
+    for line in lines(4):
+        block = ProductBlock((0, 1, 2), (line, line, line))
+        if not block.fits:
+            continue  # such a product is never measured
+        own = matrix(line).astype(np.int64)
+        exact = np.einsum("ai,bj,ck,ijk->abc", own, own, own, counts).reshape(-1) * block.fineness
+        assert block.measure(counts).tolist() == exact.tolist(), line
+        inverse = np.linalg.pinv(own.astype(np.float64))
+        cells = np.einsum("ia,jb,kc,abc->ijk", inverse, inverse, inverse, exact.reshape([len(own)] * 3))
+        assert block.estimate(exact.astype(np.float64)) == pytest.approx(cells / block.fineness, rel=1e-6, abs=1e-3), (
+            line
+        )
+        handed = np.einsum("ia,jb,kc,ijk->abc", inverse, inverse, inverse, query).reshape(-1) / block.fineness
+        assert block.coefficients(query) == pytest.approx(handed, rel=1e-6, abs=1e-9), line
+
+
 def test_a_product_that_no_integers_hold_is_known_before_it_is_measured() -> None:
     wide = DenseLine("optimised", np.full((2, 2), 2**19, dtype=np.int32) - np.eye(2, dtype=np.int32))
     assert ProductBlock((0, 1), (wide, wide)).fits

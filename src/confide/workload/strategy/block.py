@@ -4,9 +4,10 @@ K = K₁ ⊗ K₂ ⊗ …, so norms multiply, and so do the coefficients of an a
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -18,13 +19,12 @@ FINE_BITS: Final = 16
 """What is measured is made so fine that its largest entry has so many bits: noise in whole numbers is then smooth."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ProductBlock:
     """Columns, by their places in a domain, with the strategy of each. Without columns it is the total."""
 
     columns: tuple[int, ...]
     lines: tuple[LineStrategy, ...]
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def rows(self) -> int:
@@ -37,10 +37,7 @@ class ProductBlock:
 
     @property
     def norms(self) -> Norms:
-        if "norms" not in self._kept:
-            self._kept["norms"] = product_norms([line.norms for line in self.lines])
-        found: Norms = self._kept["norms"]
-        return found
+        return _norms_of(self.lines)
 
     @property
     def fineness(self) -> int:
@@ -101,6 +98,12 @@ class ProductBlock:
         for axis, line in enumerate(self.lines):
             found = np.moveaxis(line.coefficients(np.moveaxis(found, axis, 0)), 0, axis)
         return found.reshape(-1) / self.fineness
+
+
+@lru_cache(maxsize=1024)
+def _norms_of(lines: tuple[LineStrategy, ...]) -> Norms:
+    """Very many blocks of a workload have the same strategies, and few of a session are large."""
+    return product_norms([line.norms for line in lines])
 
 
 def product_norms(norms: list[Norms]) -> Norms:

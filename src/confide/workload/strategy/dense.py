@@ -105,16 +105,18 @@ class DenseLine:
         return (squares * own).T @ own, squares.T @ squares
 
     def measure(self, counts: Integers) -> Integers:
-        parts = [self.matrix[start : start + _BLOCK].astype(np.int64) @ counts for start in range(0, self.rows, _BLOCK)]
-        return np.concatenate(parts)
+        flat = counts.reshape(self.size, -1)
+        parts = [self.matrix[start : start + _BLOCK].astype(np.int64) @ flat for start in range(0, self.rows, _BLOCK)]
+        return np.concatenate(parts).reshape(self.rows, *counts.shape[1:])
 
     def estimate(self, measured: Floats) -> Floats:
-        found: Floats = self.inverse @ (self.matrix.T.astype(np.float64) @ measured)
-        return found
+        # Flat: a product of arrays of three axes would be taken along the second.
+        found: Floats = self.inverse @ (self.matrix.T.astype(np.float64) @ measured.reshape(self.rows, -1))
+        return found.reshape(self.size, *measured.shape[1:])
 
     def coefficients(self, query: Floats) -> Floats:
-        found: Floats = self.matrix.astype(np.float64) @ (self.inverse @ query)
-        return found
+        found: Floats = self.matrix.astype(np.float64) @ (self.inverse @ query.reshape(self.size, -1))
+        return found.reshape(self.rows, *query.shape[1:])
 
     def spread(self, starts: Integers, stops: Integers, fourth: bool) -> tuple[Floats, Floats]:
         sums = self._sums

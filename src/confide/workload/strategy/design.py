@@ -8,10 +8,10 @@ residual  what each set of columns tells beside its parts, for every set and its
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from confide.errors import ParameterError
 from confide.workload.asked import MOST_CELLS, AskedTable, kinds_by_column
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.cache import kept_line
+from confide.workload.strategy.centred_laplace import MOST_CENTRED, centred_laplace
 from confide.workload.strategy.dense import MOST_DENSE
 from confide.workload.strategy.each_cell import IdentityLine
 from confide.workload.strategy.helmert import HelmertLine
@@ -35,15 +36,24 @@ from confide.workload.strategy.line import (
     unit_error,
 )
 from confide.workload.strategy.registry import LINES, MOST_DIRECT, direct_line
+from confide.workload.strategy.worst import worst_coefficients, worst_shares
 
 QUANTA: Final = 2**40
 """Shares are whole numbers of these."""
 AUTO_DENSE: Final = 1_024
 """Cells of a column for which `auto` looks for the least error there is; longer ones take minutes, and a name."""
+Goal = Literal["typical", "worst"]
+GOALS: Final[tuple[Goal, ...]] = ("typical", "worst")
+"""What is made least: the mean variance of answers, every table counted the same, or the largest of all."""
+MANY: Final = 1_000
+"""Marginals of which `auto` looks at no other strategy than the optimal one."""
 AUTO: Final = "auto"
+EXACT: Final = "exact"
+"""The best of those that do not look at the data, whose widths are known beforehand."""
 NAMES: Final = ("direct", *LINES, "residual")
-LOOKING: Final = ("privtree", "dawa")
-"""Strategies that look at the data first, and are no design: `release.workload.partition_price` has them."""
+LOOKING: Final = ("privtree", "dawa", "net")
+"""Strategies that look at the data, and are no design: `release.workload.partition_price` has those that find parts,
+`release.workload.net_price` the one that chooses a table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,13 +90,15 @@ Shape = tuple[tuple[int, ...], tuple[AskedTable, ...]]
 """The sizes of a domain's columns, and the tables that are asked for: all that a design follows from."""
 
 
-def designs(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, noise: NoiseKind) -> list[Design]:
+def designs(
+    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, noise: NoiseKind, goal: Goal = "typical"
+) -> list[Design]:
     """The designs of a strategy for one kind of noise: of `auto` all that suit."""
-    if strategy != AUTO:
+    if strategy not in (AUTO, EXACT):
         if strategy not in NAMES:
             known = ", ".join((*NAMES, *LOOKING))
-            raise ParameterError(f"there is no strategy {strategy!r}; there are auto, {known}")
-        made = _design(sizes, tables, strategy, noise)
+            raise ParameterError(f"there is no strategy {strategy!r}; there are auto, exact, {known}")
+        made = _design(sizes, tables, strategy, noise, goal)
         if made is None:
             raise ParameterError(_unsuited(strategy, sizes, tables, noise))
         return [made]
@@ -96,18 +108,40 @@ def designs(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: st
         for column, kind in zip(table.columns, table.kinds, strict=True)
         if kind in ("prefix", "range")
     }
+    if many_marginals(tables) and noise == "gaussian":
+        return designs(sizes, tables, "residual", noise, goal)  # none is below it, and each takes seconds to look at
     names = ["best" if ordered else "direct", "identity"]
     if max(ordered, default=0) <= AUTO_DENSE:
         names.append("residual")
-    found = [_design(sizes, tables, name, noise) for name in names]
+    found = [_design(sizes, tables, name, noise, goal) for name in names]
     return [design for design in found if design is not None]
 
 
+def many_marginals(tables: tuple[AskedTable, ...]) -> bool:
+    """Whether there are so many tables, all marginals, that `auto` takes what is known to be best of them."""
+    return len(tables) > MANY and all(set(table.kinds) == {"each"} for table in tables)
+
+
 @lru_cache(maxsize=64)
-def _design(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, noise: NoiseKind) -> Design | None:
+def _design(
+    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, noise: NoiseKind, goal: Goal
+) -> Design | None:
     """None where the strategy has nothing for this workload."""
+    made = _typical(sizes, tables, strategy, noise)
+    return made if made is None or goal == "typical" else _for_worst(made, sizes, tables)
+
+
+def _for_worst(design: Design, sizes: tuple[int, ...], tables: tuple[AskedTable, ...]) -> Design:
+    """The same blocks with the shares that make the widest answer narrowest."""
+    norms = np.array([noise_norm([line.norms for line in block.lines], design.noise) for block in design.blocks])
+    parts = worst_coefficients(design.blocks, design.sources, sizes, tables)
+    return replace(design, shares=_in_quanta(worst_shares(parts, norms, design.noise).shares))
+
+
+@lru_cache(maxsize=64)
+def _typical(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, noise: NoiseKind) -> Design | None:
     if strategy == "residual":
-        return None if noise == "laplace" else _residual(sizes, tables)
+        return _residual(sizes, tables, noise)
     if strategy == "identity":
         return _cells(sizes, tables, noise)
     line = _line_maker(strategy, noise)
@@ -164,12 +198,15 @@ def _cells(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], noise: NoiseK
     return _shared("identity", noise, [block], sources, _totals([block], sources, sizes, tables))
 
 
-def _residual(sizes: tuple[int, ...], tables: tuple[AskedTable, ...]) -> Design | None:
+def _residual(sizes: tuple[int, ...], tables: tuple[AskedTable, ...], noise: NoiseKind) -> Design | None:
+    if noise == "laplace" and max(sizes[column] for table in tables for column in table.columns) > MOST_CENTRED:
+        return None
     if any(kind in ("prefix", "range") and sizes[column] > MOST_DENSE
            for table in tables for column, kind in zip(table.columns, table.kinds, strict=True)):  # fmt: skip
         return None
     kinds = kinds_by_column(tables)
-    lines = {column: residual_line(AskedLine(sizes[column], own)) for column, own in kinds.items()}
+    line = lru_cache(maxsize=None)(residual_line)
+    lines = {column: line(AskedLine(sizes[column], own), noise) for column, own in kinds.items()}
     numbers: dict[tuple[int, ...], int] = {}
     totals: list[float] = []
     sources = []
@@ -190,9 +227,10 @@ def _residual(sizes: tuple[int, ...], tables: tuple[AskedTable, ...]) -> Design 
         sources.append(tuple(own))
     blocks = [ProductBlock(part, tuple(lines[column] for column in part)) for part in numbers]
     stretched = any(kind in ("prefix", "range") for own in kinds.values() for kind in own)
-    if stretched and not all(block.fits for block in blocks):  # Helmert rows are small, and always fit
+    # Helmert rows are small, and always fit.
+    if (stretched or noise == "laplace") and not all(block.fits for block in blocks):
         return None
-    return _shared("residual", "gaussian", blocks, tuple(sources), np.array(totals))
+    return _shared("residual", noise, blocks, tuple(sources), np.array(totals))
 
 
 def _parts(
@@ -206,8 +244,10 @@ def _parts(
     return found
 
 
-def residual_line(asked: AskedLine) -> LineStrategy:
+def residual_line(asked: AskedLine, noise: NoiseKind = "gaussian") -> LineStrategy:
     """What a column tells beside its total: Helmert rows, or of an ordered column its best strategy, centred."""
+    if noise == "laplace" and asked.size > 1:
+        return centred_laplace(asked)
     if asked.size == 1 or set(asked.kinds) <= {"each", "total"}:  # of one cell there is nothing beside the total
         return HelmertLine(asked.size)
     return kept_line("residual", asked, "gaussian")
@@ -229,9 +269,14 @@ def _shared(
     norms = np.array([noise_norm([line.norms for line in block.lines], noise) for block in blocks])
     power = {("gaussian", False): 1 / 2, ("laplace", False): 1 / 3, ("gaussian", True): 1.0, ("laplace", True): 1 / 2}
     weights = (norms if even else totals * norms) ** power[noise, even]
-    whole = np.maximum(np.floor(weights / weights.sum() * (QUANTA - len(blocks))).astype(np.int64), 1)
-    shares = tuple(Fraction(int(part), QUANTA) for part in whole)
-    return Design(strategy, noise, tuple(blocks), shares, sources, tuple(float(total) for total in totals))
+    own = tuple(float(total) for total in totals)
+    return Design(strategy, noise, tuple(blocks), _in_quanta(weights), sources, own)
+
+
+def _in_quanta(weights: Floats) -> tuple[Fraction, ...]:
+    """Shares in proportion to some weights, which add up to 1 at most."""
+    whole = np.maximum(np.floor(weights / weights.sum() * (QUANTA - len(weights))).astype(np.int64), 1)
+    return tuple(Fraction(part, QUANTA) for part in whole.tolist())
 
 
 def _totals(
@@ -280,7 +325,10 @@ def mean_lengths(kind: Kind, size: int) -> Floats:
 
 def _unsuited(strategy: str, sizes: tuple[int, ...], tables: tuple[AskedTable, ...], noise: NoiseKind) -> str:
     if strategy == "residual" and noise == "laplace":
-        return "strategy='residual' is for a budget with a δ, whose noise is Gaussian; write strategy='auto'"
+        return (
+            f"strategy='residual' takes columns of at most {MOST_CENTRED:,} cells under a budget without a δ, whose "
+            "noise is Laplace; write strategy='auto'"
+        )
     if strategy == "identity":
         columns = {column for table in tables for column in table.columns}
         cells = math.prod(sizes[column] for column in columns)

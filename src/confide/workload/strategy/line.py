@@ -110,6 +110,32 @@ class AskedLine:
         """WᵀW."""
         return self.apply_gram(np.eye(self.size))
 
+    def diagonal(self) -> Floats:
+        """The diagonal of WᵀW: how many answers hold each cell."""
+        ahead = np.arange(1, self.size + 1, dtype=np.float64)
+        ways = {"each": np.ones(self.size), "prefix": ahead[::-1], "range": ahead * ahead[::-1]}
+        ways["total"] = np.ones(self.size)
+        found: Floats = np.sum([ways[kind] for kind in self.kinds], axis=0)
+        return found
+
+
+class AskedCells(Protocol):
+    """A workload as a descent sees it: products with WᵀW, in doubles."""
+
+    @property
+    def size(self) -> int: ...
+
+    def apply_gram(self, vectors: Floats) -> Floats:
+        """WᵀW·v along the last axis."""
+
+    def diagonal(self) -> Floats: ...
+
+
+class AskedGram(AskedCells, Protocol):
+    """The same, where WᵀW is looked at as a whole."""
+
+    def gram(self) -> Floats: ...
+
 
 def count_of(kind: Kind, size: int) -> int:
     """How many answers a kind stands for."""

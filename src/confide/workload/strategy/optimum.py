@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from confide.workload.strategy.dense import DenseLine, integers_of
-from confide.workload.strategy.line import AskedLine, Floats
+from confide.workload.strategy.line import AskedGram, AskedLine, Floats
 
 BITS: Final = 12
 ENOUGH: Final = 6e-4
@@ -31,18 +31,23 @@ class GaussianOptimum:
     bound: float
 
 
-def gaussian_optimum(asked: AskedLine) -> GaussianOptimum:
+def gaussian_optimum(asked: AskedGram) -> GaussianOptimum:
     size = asked.size
     gram = asked.gram()
-    if size > COARSE:
+    if isinstance(asked, AskedLine) and size > COARSE:
         coarse = gaussian_optimum(AskedLine(COARSE, asked.kinds)).multipliers
         places = (np.arange(size) + 0.5) * COARSE / size - 0.5
         start = np.interp(places, np.arange(COARSE), coarse)
     else:
         start = np.sqrt(gram.diagonal())
+    return optimum_of(gram, start, 1 if size > COARSE else MOST_STEPS)
+
+
+def optimum_of(gram: Floats, start: Floats, steps: int = MOST_STEPS) -> GaussianOptimum:
+    """The best of so many steps for a Gram matrix of answers, from some multipliers."""
     best = None
     multipliers = start
-    for _ in range(1 if size > COARSE else MOST_STEPS):
+    for _ in range(steps):
         found, updated = _step(gram, multipliers)
         if best is None or found.error < best.error:
             best = found
@@ -69,5 +74,5 @@ def _step(gram: Floats, multipliers: Floats) -> tuple[GaussianOptimum, Floats]:
     return GaussianOptimum(matrix / norms, multipliers, error, bound), diagonal
 
 
-def optimised_gaussian(asked: AskedLine) -> DenseLine:
+def optimised_gaussian(asked: AskedGram) -> DenseLine:
     return DenseLine("optimised", integers_of(gaussian_optimum(asked).matrix, BITS))

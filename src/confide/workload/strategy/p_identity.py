@@ -9,19 +9,21 @@ from typing import Final
 import numpy as np
 
 from confide.workload.strategy.dense import DenseLine, integers_of
-from confide.workload.strategy.line import AskedLine, Floats
+from confide.workload.strategy.line import AskedCells, Floats
 
 BITS: Final = 12
 MOST_STEPS: Final = 250
+_FAR: Final = 1e3
+"""Above the logarithm of every variance that doubles hold."""
 
 
-def laplace_descent(asked: AskedLine, rows: int | None = None, steps: int = MOST_STEPS) -> Floats:
+def laplace_descent(asked: AskedCells, rows: int | None = None, steps: int = MOST_STEPS) -> Floats:
     """Θ of the least error that descent finds from a tree of blocks."""
     from scipy.optimize import minimize  # noqa: PLC0415  heavy, and loaded when used
 
     start = _blocks(asked.size, rows)
     shape = start.shape
-    diagonal = _diagonal(asked)
+    diagonal = asked.diagonal()
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         error, slope = _error(flat.reshape(shape), asked, diagonal)
@@ -35,27 +37,20 @@ def laplace_descent(asked: AskedLine, rows: int | None = None, steps: int = MOST
     return result
 
 
-def _error(theta: Floats, asked: AskedLine, diagonal: Floats) -> tuple[float, Floats]:
+def _error(theta: Floats, asked: AskedCells, diagonal: Floats) -> tuple[float, Floats]:
     """The logarithm of the total variance, and its slope."""
     sums = 1 + theta.sum(axis=0)
     middle = np.linalg.inv(np.eye(len(theta)) + theta @ theta.T)
     short = middle @ theta  # BΘ
     seen = asked.apply_gram(theta * sums) * sums  # ΘH
     error = float((diagonal * sums**2).sum() - (short * seen).sum())
+    if not error > 0:  # a step so long that doubles cancel: descent turns back
+        return _FAR, np.zeros_like(theta)
     reach = middle @ seen  # BΘH
     slope = -2 * (reach - (reach @ theta.T) @ short)
     # By way of s: 2 ((P∘G)·s).
     spread = 2 * (diagonal * sums - (theta * asked.apply_gram(short * sums)).sum(axis=0))
     return float(np.log(error)), (slope + spread) / error
-
-
-def _diagonal(asked: AskedLine) -> Floats:
-    """The diagonal of WᵀW: how many answers hold each cell."""
-    ahead = np.arange(1, asked.size + 1, dtype=np.float64)
-    ways = {"each": np.ones(asked.size), "prefix": ahead[::-1], "range": ahead * ahead[::-1]}
-    ways["total"] = np.ones(asked.size)
-    found: Floats = np.sum([ways[kind] for kind in asked.kinds], axis=0)
-    return found
 
 
 def _blocks(size: int, rows: int | None) -> Floats:
@@ -75,7 +70,7 @@ def _blocks(size: int, rows: int | None) -> Floats:
     return uneven
 
 
-def optimised_laplace(asked: AskedLine) -> DenseLine:
+def optimised_laplace(asked: AskedCells) -> DenseLine:
     theta = laplace_descent(asked)
     theta[theta < 2.0**-BITS] = 0.0
     matrix = np.concatenate([np.eye(asked.size), theta]) / (1 + theta.sum(axis=0))
