@@ -6,7 +6,16 @@ from fractions import Fraction
 import pytest
 
 from confide.policy import Date
-from confide.query.month import MANY_MONTHS, has_many_months, month_key, month_number, month_part
+from confide.query.month import (
+    MANY_MONTHS,
+    has_many_months,
+    last_of_month,
+    month_key,
+    month_number,
+    month_part,
+    months_after,
+)
+from confide.query.rewrite.constants import months_later
 from confide.query.room import Room
 from confide.query.tree import Field, Number, Reading, Span
 from tests.engine.reference import Reference
@@ -71,3 +80,30 @@ def test_few_months_are_listed() -> None:
     assert not has_many_months(dates(date(2000, 1, 1), date(2019, 12, 31)))
     assert has_many_months(dates(date(2000, 1, 1), date(2020, 1, 1)))
     assert MANY_MONTHS == 20 * 12
+
+
+@pytest.mark.parametrize("months", [1, -1, 3, 11, 12, -25, 1200, -4799])
+def test_months_are_added_as_databases_count(months: int) -> None:
+    """Also from the last days of a month into a shorter one, and over centuries without a leap day."""
+    low, high = (date(1700, 1, 1), date(2404, 12, 31)) if months > -4000 else (date(450, 1, 1), date(2404, 12, 31))
+    node = months_after(dates(low, high), months, Scoped())  # type: ignore[arg-type]
+    month_end = last_of_month(dates(low, high), Scoped())  # type: ignore[arg-type]
+    assert node.span.date
+    ends = [(months_later(day, months) - EPOCH).days for day in (low, high)]
+    assert [node.span.low, node.span.high] == ends
+    for year in (1700, 1703, 1704, 1899, 1900, 1903, 1999, 2000, 2003, 2004, 2099, 2100, 2404):
+        for month in range(1, 13):
+            for nth in (1, 15, 27, 28, 29, 30, 31):
+                try:
+                    day = date(year, month, nth)
+                except ValueError:
+                    continue
+                assert value(node, day) == (months_later(day, months) - EPOCH).days, day
+                last = months_later(day.replace(day=1), 1) - timedelta(days=1)
+                assert value(month_end, day) == (last - EPOCH).days, day
+
+
+def test_a_date_is_not_moved_out_of_the_calendar() -> None:
+    for months in (12, 12 * 9_999):
+        with pytest.raises((OverflowError, ValueError)):
+            months_after(ALL, months, Scoped())  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from itertools import chain, combinations, combinations_with_replacement, produc
 
 import pytest
 
-from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
+from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_histogram, of_total
 
 Row = tuple[int, int]
 """A group and a value."""
@@ -150,3 +150,15 @@ def test_totals_of_distinct_values_change_by_no_more_than_totals(
                 change = [a - b for a, b in zip(one, other, strict=True)]
                 assert sum(map(abs, change)) <= bound.l1
                 assert sum(c * c for c in change) <= bound.l2_squared
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_histogram_changes_by_the_rows_of_a_unit(neighbours: str, grouped: bool, rows: int) -> None:
+    """All counts of all groups together: what MODE measures."""
+    stability = Stability(rows, rows, neighbours, grouped)  # type: ignore[arg-type]
+    groups = 2 if grouped else 1
+    places = list(product(range(groups), range(3)))
+    found = [tuple(unit.count(place) for place in places) for unit in units([0, 1, 2], groups, stability)]
+    assert of_histogram(stability) == Sensitivity(*furthest(found, neighbours))

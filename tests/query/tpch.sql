@@ -9,7 +9,7 @@ SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedpri
 FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
 GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus;
 
--- 2 customer refused: there is no column p_partkey
+-- 2 customer refused: the query reads public tables only
 SELECT s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment
 FROM part, supplier, partsupp, nation, region
 WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND p_size = 15 AND p_type LIKE '%BRASS'
@@ -130,7 +130,7 @@ WHERE p_partkey = ps_partkey AND p_brand <> 'Brand#45' AND p_type NOT LIKE 'MEDI
   AND ps_suppkey NOT IN (SELECT s_suppkey FROM supplier WHERE s_comment LIKE '%Customer%Complaints%')
 GROUP BY p_brand, p_type, p_size ORDER BY supplier_cnt DESC, p_brand, p_type, p_size;
 
--- 17 customer refused: there is no column p_partkey
+-- 17 customer refused: names p_partkey of the query around it, so it is another number for each row: rows of other units would decide
 SELECT SUM(l_extendedprice) / 7.0 AS avg_yearly FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey);
@@ -153,7 +153,7 @@ WHERE (p_partkey = l_partkey AND p_brand = 'Brand#12' AND p_container IN ('SM CA
     AND l_quantity >= 20 AND l_quantity <= 20 + 10 AND p_size BETWEEN 1 AND 15 AND l_shipmode IN ('AIR', 'REG AIR')
     AND l_shipinstruct = 'DELIVER IN PERSON');
 
--- 20 customer refused: there is no column ps_partkey
+-- 20 customer refused: names ps_partkey of the query around it
 SELECT s_name, s_address FROM supplier, nation
 WHERE s_suppkey IN (SELECT ps_suppkey FROM partsupp
     WHERE ps_partkey IN (SELECT p_partkey FROM part WHERE p_name LIKE 'forest%')

@@ -14,11 +14,15 @@ from confide.query.association_call import AssociationCall, association_call
 from confide.query.comparison import joined
 from confide.query.distinct_values import all_below, where_distinct
 from confide.query.expression import number, predicate, scalar
+from confide.query.grouping import key_size
+from confide.query.mode_call import commonest_key, commonest_places, place_number
 from confide.query.parse import shown
 from confide.query.quantile import quantile_call
 from confide.query.question import (
     Association,
     Axis,
+    Commonest,
+    Dated,
     Estimated,
     Mean,
     Measure,
@@ -53,12 +57,15 @@ _TOLD = 4  # parts of a sum that is told by another one and a count, beside that
 class Aggregates:
     """Collects the cells and measures of one query; equal ones are kept, and paid for, once."""
 
-    def __init__(self, scope: Scope, source: From, grouped: bool, filtered: bool, shared: Shared | None = None) -> None:
+    def __init__(
+        self, scope: Scope, source: From, grouped: bool, where: Predicate, shared: Shared | None = None
+    ) -> None:
         self.scope = scope
+        self.relation, self.where = source.relation, where
         self.stability = Stability(source.rows, source.groups if grouped else 1, source.neighbours, grouped)
         self.unit = source.unit
         self.unit_fields = source.unit_fields
-        self.always = source.complete and not grouped and not filtered
+        self.always = source.complete and not grouped and where == Always(True)
         self.mechanism = "auto"
         self._cells: dict[Cell, int] = {}
         self._measures: dict[Measure, int] = {}
@@ -109,6 +116,8 @@ class Aggregates:
                 if not bounded or self.mechanism not in ("auto", "laplace"):
                     return self._statistic(kind, subject, bounded, where)
                 return self._sum(subject, where) if kind == "total" else self._mean(subject, where)
+            case exp.Mode():
+                return self._commonest(node, where)
             case exp.LogicalAnd() | exp.LogicalOr():
                 every = isinstance(node, exp.LogicalAnd)
                 # Every row holds where none fails, and none where the condition is unknown.
@@ -156,11 +165,8 @@ class Aggregates:
     ) -> Value:
         """A statistic of its own: what one unit can change are ranks and rows, not one bounded sum."""
         span = subject.span
-        if span.date:
-            raise QueryError(
-                "dates are counted, compared and binned; their extremes and quantiles are answered in days since one: "
-                "MIN(d - DATE '2020-01-01')"
-            )
+        if span.date and kind != "quantile":
+            _summable(subject)
         if span.largest >= INDEX_LIMIT:
             raise QueryError("the expression is too wide for a quantile; use fewer factors or a coarser grain")
         stability = self.stability
@@ -172,7 +178,21 @@ class Aggregates:
         low, high = (span.low, span.high) if bounded else (None, None)
         typical = typical_ends(subject)
         statistic = Statistic(kind, tally, q, low, high, span.grain, rows, neighbours, self.mechanism, typical=typical)
-        return Estimated(self._statistics.setdefault(statistic, len(self._statistics)))
+        found = Estimated(self._statistics.setdefault(statistic, len(self._statistics)))
+        return Dated(found) if span.date else found
+
+    def _commonest(self, node: exp.Mode, where: Predicate) -> Value:
+        """The value that most rows have: one histogram of all values, in which a row is counted once."""
+        key = commonest_key(node, self.scope)
+        rows = joined((self.where, where), every=True)
+        places = commonest_places(node, key, self.relation, rows, self.scope)
+        subject = place_number(key, places, self.scope)
+        tally = self._tallies.setdefault(Tallied(subject, where), len(self._tallies))
+        ends, stability = (0, (key_size(key) or 1) - 1), self.stability
+        statistic = Statistic(
+            "mode", tally, None, *ends, Fraction(1), stability.rows, stability.neighbours, self.mechanism, places=places
+        )
+        return Commonest(self._statistics.setdefault(statistic, len(self._statistics)), key)
 
     def _count(self, where: Predicate) -> Value:
         optional = not (self.always and where == Always(True))

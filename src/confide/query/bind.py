@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.policy import Contribution, Policy, RowUnit
-from confide.privacy.limits import MOST_COLUMNS, MOST_MEASURED
+from confide.privacy.limits import MOST_COLUMNS, MOST_GROUPS, MOST_MEASURED
 from confide.query.aggregate import Aggregates
 from confide.query.clause import check_clauses, check_parts, whole_number
 from confide.query.grouping import bind_keys, check_numbers, group_count
@@ -20,7 +20,7 @@ from confide.query.released import Released, aliases_of
 from confide.query.result_columns import result_columns
 from confide.query.rewrite import plain_form
 from confide.query.scope import Catalog, Scope
-from confide.query.tree import Always, Key, Summary, UnknownKey
+from confide.query.tree import Key, Summary, UnknownKey
 from confide.query.typed_division import check_released_division
 
 
@@ -74,12 +74,12 @@ def _question(
     keys = bind_keys(select, scope)
     source = source.under(keys)
     left = scope.room.left
-    aggregates = Aggregates(scope, source, bool(keys), where != Always(True))
+    aggregates = Aggregates(scope, source, bool(keys), where)
     columns, condition, orders = _released(select, keys, aggregates, scope, dialect, mechanisms)
     if aggregates.shared:
         # Which sums are told by others is known when all are: then all is bound once more.
         scope.room.left = left
-        aggregates = Aggregates(scope, source, bool(keys), where != Always(True), aggregates.shared)
+        aggregates = Aggregates(scope, source, bool(keys), where, aggregates.shared)
         columns, condition, orders = _released(select, keys, aggregates, scope, dialect, mechanisms)
     open_keys = any(isinstance(key, UnknownKey) for key in keys)
     threshold = aggregates.threshold() if open_keys else None
@@ -109,6 +109,12 @@ def _check_released(question: Question) -> None:
     if len(question.measures) + len(question.statistics) > MOST_MEASURED:
         raise QueryError(
             f"the query measures more than {MOST_MEASURED} numbers in each group; ask them in several queries"
+        )
+    most = max((len(statistic.places) for statistic in question.statistics), default=0)
+    if most * group_count(question) > MOST_GROUPS:
+        raise QueryError(
+            f"MODE of {most:,} values in {group_count(question):,} groups is more than {MOST_GROUPS:,} counts; use "
+            "fewer groups, or MODE(BIN(x, width))"
         )
     values = all_values(question)
     measures = [(measure.grain, measure.l1) for measure in question.measures]

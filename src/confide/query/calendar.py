@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query import number as arithmetic
-from confide.query.month import has_many_months, month_part
+from confide.query.month import has_many_months, last_of_month, month_part
 from confide.query.parse import shown
 from confide.query.scope import Scope
 from confide.query.tree import Constant, Number, Span
@@ -116,6 +116,8 @@ def part_of(asked: PartAsked, day: Number, scope: Scope) -> Number:
 
 def last_day_of(unit: str, day: Number, scope: Scope) -> Number:
     """The last day of the month, quarter or year that a date is in."""
+    if unit == "MONTH" and has_many_months(day):
+        return last_of_month(day, scope)
     _check_room(unit, day, scope)
     return stretched(day, [(first, last, date_constant(last)) for first, last in stretches(unit, day)], scope)
 

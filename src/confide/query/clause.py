@@ -16,6 +16,7 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
     for kinds, names in (
         ((exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop), "this"),
         ((exp.Count,), "this big_int"),
+        ((exp.Mode,), "this"),
         ((exp.CountIf, exp.Abs, exp.Neg, exp.Not, exp.Paren, exp.Boolean, exp.Where, exp.Having, exp.From), "this"),
         ((exp.Min, exp.Max), "this expressions"),
         ((exp.LogicalAnd, exp.LogicalOr), "this"),
@@ -70,7 +71,7 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
 """The parts of each kind of node that the binder reads; other kinds it knows are checked where they are bound."""
 _INNER = frozenset(("expressions", "from_", "joins", "where", "group"))
 _ADVICE = {
-    "distinct": "SELECT DISTINCT shows raw values; GROUP BY a declared column",
+    "distinct": "SELECT DISTINCT shows raw values; GROUP BY a declared column, or write COUNT(DISTINCT x)",
     "qualify": "QUALIFY is not answered over rows of the data; filter released numbers with HAVING or QUALIFY",
     "windows": "window functions are not answered over rows of the data; GROUP BY first, and put them over aggregates",
     "sample": "sampling is not answered: what it draws is not bounded; ask the whole table",
@@ -87,6 +88,12 @@ _ADVICE = {
 def check_parts(root: exp.Expr) -> None:
     """Every node of a kind we know has only parts that we read."""
     for node in root.walk():
+        if isinstance(node, exp.Window) and isinstance(node.this, exp.AggFunc) and node.this.args.get("this") is None:
+            raise QueryError(f"{shown(node)}: {_ADVICE['windows']}")
+        if isinstance(node, exp.Count) and node.expressions:
+            raise QueryError(f"{shown(node)} names several columns; write COUNT(*), COUNT(x) or COUNT(DISTINCT x)")
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            raise QueryError(f"{shown(node)} is not answered: a key that is summed over is NULL in the answer")
         if isinstance(node, exp.AggFunc) and node.args.get("this") is None:
             raise QueryError(f"{shown(node)} has nothing to aggregate; write COUNT(*), or name a column")
         allowed = _PARTS.get(type(node))
@@ -134,6 +141,8 @@ def whole_number(select: exp.Select, clause: str) -> int | None:
     value: Fraction = literal_number(number)
     if value.denominator != 1 or value >= 2**62:
         raise QueryError(f"{clause.upper()} takes a plain whole number, for example {clause.upper()} 10")
+    if clause == "limit" and not value:
+        raise QueryError("LIMIT 0 shows nothing, and would be charged; write LIMIT 1 or more, or leave it out")
     return int(value)
 
 

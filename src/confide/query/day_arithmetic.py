@@ -1,8 +1,9 @@
 """Days that are moved by an interval, and what lies between two of them.
 
-Days and weeks are added as numbers. Months move a day to the same day of another month, or to its last, so each month
-of the public range has its own shift. DATE_DIFF counts how often a month, quarter or year begins between two days:
-each is the difference of two numbers that are floors of the number of a day. Weeks between two days are whole weeks.
+Days and weeks are added as numbers. Months move a day to the same day of another month, or to its last: each month of
+a short public range has its own shift, and of a long one the new day is computed by floors. DATE_DIFF counts how often
+a month, quarter or year begins between two days: each is the difference of two numbers that are floors of the number of
+a day. Weeks between two days are whole weeks.
 """
 
 from calendar import monthrange
@@ -16,7 +17,7 @@ from confide.errors import QueryError
 from confide.query import number as arithmetic
 from confide.query.calendar import date_constant, require_date, stretches
 from confide.query.literal import bare
-from confide.query.month import month_number
+from confide.query.month import month_number, months_after
 from confide.query.parse import shown
 from confide.query.rewrite.constants import interval_of, months_later
 from confide.query.scope import Scope
@@ -40,7 +41,9 @@ def moved(node: exp.Expr, day: Number, interval: exp.Expr, sign: Literal[1, -1],
     if months == 0:
         return arithmetic.shifted_days(day, days)
     try:
-        shifts = [(last, _shifted(day, first, months, scope)) for first, last in _months(day, scope)]
+        if (day.span.high - day.span.low) // 30 > _MOST_MONTHS:
+            return months_after(day, months, scope)
+        shifts = [(last, _shifted(day, first, months, scope)) for first, last in stretches("MONTH", day)]
     except (OverflowError, ValueError):
         raise QueryError(f"{shown(node)} may be no day between the years 1 and 9999; move it by less") from None
     if len(shifts) == 1:
@@ -49,16 +52,6 @@ def moved(node: exp.Expr, day: Number, interval: exp.Expr, sign: Literal[1, -1],
     if day.span.nullable:
         return arithmetic.choice(branches, None)
     return arithmetic.choice(branches[:-1], shifts[-1][1])
-
-
-def _months(day: Number, scope: Scope) -> list[tuple[date, date]]:
-    months = (day.span.high - day.span.low) // 30
-    if months > _MOST_MONTHS:
-        raise QueryError(
-            f"months are added to a date whose range has at most {_MOST_MONTHS} months, and this one has {months:,}; "
-            "add days, INTERVAL 30 DAY, or move the constant on the other side"
-        )
-    return list(stretches("MONTH", day))
 
 
 def _shifted(day: Number, first: date, months: int, scope: Scope) -> Number:

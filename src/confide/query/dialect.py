@@ -10,6 +10,8 @@ from typing import Final, TypeVar
 from sqlglot import exp
 
 from confide.errors import QueryError
+from confide.privacy.limits import LONGEST_QUERY
+from confide.query.common_words import all_keys, rows_compared, told_apart
 
 Query = TypeVar("Query", bound=exp.Query)
 
@@ -27,13 +29,41 @@ _BOUNDARIES: Final = ("tsql", "fabric", "redshift")
 
 
 def in_common_words(select: Query, dialect: str) -> Query:
-    """The query with what this dialect says in its own way as everybody says it."""
-    pending = [node for node in select.walk() if type(node) in _RULES]
+    """The query with what this dialect says in its own way as everybody says it.
+
+    Some rules repeat a part, and a part within a part would be repeated as often as all of them together: what is
+    repeated has room for as many things as a text may have characters.
+    """
+    pending, room = [node for node in select.walk() if type(node) in _RULES], LONGEST_QUERY
     for node in reversed(pending):  # from the inside out
+        room -= _repeated(node)
+        if room < 0:
+            raise QueryError(
+                "the query is too large when IS DISTINCT FROM, DECODE and comparisons of rows are written out; write "
+                "it with shorter parts, or with fewer within each other"
+            )
         found = _RULES[type(node)](node, dialect)
         if found is not node:
             node.replace(found)
     return select
+
+
+def _repeated(node: exp.Expr) -> int:
+    """How many things a rule writes again."""
+    match node:
+        case exp.NullSafeEQ() | exp.NullSafeNEQ():
+            return 3 * _things(node)
+        case exp.EQ(this=exp.Tuple()):
+            return 3 * _things(node)
+        case exp.In(this=exp.Tuple()):
+            return 3 * (_things(node.this) * len(node.expressions) + sum(map(_things, node.expressions)))
+        case exp.DecodeCase():
+            return _things(node.expressions[0]) * (len(node.expressions) // 2) if node.expressions else 0
+    return 0
+
+
+def _things(node: exp.Expr) -> int:
+    return sum(1 for _ in node.walk())
 
 
 def _unwrapped(node: exp.Expr, dialect: str) -> exp.Expr:
@@ -120,6 +150,11 @@ def _moved(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr]]] = {
+    exp.NullSafeEQ: told_apart,
+    exp.NullSafeNEQ: told_apart,
+    exp.EQ: rows_compared,
+    exp.In: rows_compared,
+    exp.Select: all_keys,
     **dict.fromkeys(_WRAPPED, _unwrapped),
     exp.DecodeCase: _decoded,
     exp.Nvl2: _second_if_null,

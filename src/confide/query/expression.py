@@ -400,7 +400,13 @@ def _flag_is(flag: Field, wanted: bool) -> Predicate:
 def _unknown(node: exp.Expr) -> str:
     what = node.name.upper()[:60] if isinstance(node, exp.Anonymous) else shown(node)
     if isinstance(node, exp.AggFunc):
-        return f"{what} stands inside a row expression; an aggregate goes around the whole expression: SUM(a + b)"
+        where = "" if node.find_ancestor(exp.Where) is None else (
+            "; what groups are kept by stands in HAVING, after GROUP BY, and a number to compare rows with in a "
+            f"sub-query, (SELECT {what} FROM t)"
+        )  # fmt: skip
+        return (
+            f"{what} stands inside a row expression; an aggregate goes around the whole expression: SUM(a + b){where}"
+        )
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return (
             "a subquery stands only in FROM, as one row per unit: "
@@ -420,6 +426,10 @@ def _unknown(node: exp.Expr) -> str:
         )
     if isinstance(node, exp.Window):
         return f"{what}: window functions are not answered of rows; GROUP BY the partition instead"
+    if isinstance(node, exp.Placeholder | exp.Parameter):
+        return f"{what} stands for a value that is given elsewhere; write the value itself"
+    if isinstance(node, exp.Star):
+        return "* is all columns; write COUNT(*) for the number of rows, or name one column"
     return (
         f"{what} is not answered in a row expression; these are: + - * /, ABS, LEAST, GREATEST, COALESCE, NULLIF, "
         "CASE, FLOOR, CEIL, ROUND, TRUNC, SIGN, SQRT, LN, EXP, POWER, // and % by a constant, LENGTH, parts of dates, "

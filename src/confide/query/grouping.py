@@ -41,7 +41,7 @@ def bind_keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
     nodes = [_resolve(node, select, scope) for node in clause.expressions]
     keys: list[Key] = []
     for node in nodes:
-        key = _key(node, scope)
+        key = bind_key(node, scope)
         if place_of(key, keys) is not None:
             raise QueryError(f"GROUP BY names {shown(node)} twice")
         keys.append(replace(key, name=_name(node, key)))
@@ -80,7 +80,7 @@ def find_key(node: exp.Expr, keys: tuple[Key, ...], scope: Scope) -> int | None:
     if not any(isinstance(key, BinnedKey) for key in keys):
         return None
     try:
-        return place_of(_key(inner, scope), keys)
+        return place_of(bind_key(inner, scope), keys)
     except QueryError:
         return None
 
@@ -158,7 +158,9 @@ def _resolve(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     if isinstance(inner, exp.Literal) and not inner.is_string:
         place = literal_number(inner)
         if place.denominator != 1 or not 1 <= place <= len(select.expressions):
-            raise QueryError(f"GROUP BY {inner.name}: the SELECT has {len(select.expressions)} columns")
+            raise QueryError(
+                f"GROUP BY {inner.name}: the SELECT has {len(select.expressions)} columns; write one of their names"
+            )
         chosen: exp.Expr = select.expressions[int(place) - 1]
         return bare(chosen.unalias())
     if isinstance(inner, exp.Column) and not inner.table and not scope.holds(inner):
@@ -177,7 +179,8 @@ def _name(node: exp.Expr, key: Key) -> str:
     return f"{name}_bin" if _is_bin(node) else name
 
 
-def _key(node: exp.Expr, scope: Scope) -> Key:
+def bind_key(node: exp.Expr, scope: Scope) -> Key:
+    """What one expression of GROUP BY is, unnamed."""
     if isinstance(node, exp.Anonymous) and _is_bin(node):
         return _binned(node, scope)
     if not isinstance(node, exp.Column):

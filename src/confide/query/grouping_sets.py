@@ -24,6 +24,20 @@ class GroupingSets:
 
     select: exp.Select
     tables: tuple[Keys, ...]
+    groupings: "tuple[Grouping, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """GROUPING(a, b): a bit for each key, from the left, that is 1 where the table is summed over it."""
+
+    place: int
+    """Of the column in the answer."""
+    name: str
+    keys: Keys
+
+    def value(self, table: Keys) -> int:
+        return sum(1 << bit for bit, key in enumerate(reversed(self.keys)) if key not in table)
 
 
 def grouping_sets(query: exp.Expr) -> GroupingSets | None:
@@ -49,7 +63,31 @@ def grouping_sets(query: exp.Expr) -> GroupingSets | None:
     plain = query.copy()
     plain.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     assert isinstance(plain, exp.Select)
-    return GroupingSets(plain, tuple(dict.fromkeys(tables)))
+    groupings = tuple(_groupings(plain, keys))
+    taken = {own.place for own in groupings}
+    plain.set("expressions", [node for place, node in enumerate(plain.expressions) if place not in taken])
+    if not plain.expressions:
+        raise QueryError("the SELECT has GROUPING alone, which is public; add COUNT(*), or another aggregate")
+    return GroupingSets(plain, tuple(dict.fromkeys(tables)), groupings)
+
+
+def _groupings(select: exp.Select, keys: list[exp.Expr]) -> Iterator[Grouping]:
+    """The columns of a SELECT that say which keys are summed over: public, and no part of the question."""
+    aliases = {own.alias: own.this for own in select.expressions if isinstance(own, exp.Alias)}
+    known = [aliases.get(key.name, key) if isinstance(key, exp.Column) and not key.table else key for key in keys]
+    for place, node in enumerate(select.expressions):
+        own = node.this if isinstance(node, exp.Alias) else node
+        if not isinstance(own, exp.Grouping | exp.GroupingId):
+            continue
+        found = []
+        for part in own.expressions:
+            if part in keys:
+                found.append(keys.index(part))
+            elif part in known:
+                found.append(known.index(part))
+            else:
+                raise QueryError(f"GROUPING({shown(part)}): that is no key of GROUP BY; name one as it stands there")
+        yield Grouping(place, node.alias if isinstance(node, exp.Alias) else "grouping", tuple(found))
 
 
 def _choices(part: exp.Expr, keys: list[exp.Expr]) -> Iterator[Keys]:

@@ -88,6 +88,8 @@ SPELLING: Final[Spelling] = {
         lambda n: (n.kind, n.tally, n.q, n.low, n.high, n.grain, n.rows, n.neighbours, n.mechanism, n.grid),
     ),
     asked.Estimated: ("estimated", lambda n: (n.statistic,)),
+    asked.Dated: ("dated", lambda n: (n.inner,)),
+    asked.Commonest: ("commonest", lambda n: (n.statistic, n.key)),
     asked.Measured: ("measured", lambda n: (n.measure,)),
     asked.Mean: ("mean", lambda n: (n.total, n.count, n.centre, n.low, n.high, n.grain)),
     asked.Spread: ("spread", lambda n: (n.squares, n.total, n.count, n.radius, n.grain, n.sample, n.root)),
@@ -150,11 +152,12 @@ LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
     tree.Summary: ("order_by",),  # the policy's columns
     Tabulation: ("order_by",),
     asked.Measure: ("typical", "ceiling"),  # for forecasts; told by what is counted
-    asked.Statistic: ("typical",),
+    asked.Statistic: ("typical", "places"),  # for forecasts; and like the possible groups of a question
     asked.Question: ("possible", "counted"),  # follow from the rest, the policy and the state of public tables
     Conjunction: ("possible",),
+    derivation.MatchedTables: ("widths",),  # follow from the tables
     derivation.ComputedColumns: ("names",),  # of inner columns; those of the result are spelled
-    derivation.DerivedColumn: ("kind", "public", "depth"),  # follow from what they are computed of
+    derivation.DerivedColumn: ("kind", "public", "depth", "label"),  # follow from what they are computed of
     derivation.Derivation: ("crossing", "gathering"),  # told by the table
 }
 """Fields that are not spelled, and why that is safe."""

@@ -15,6 +15,8 @@ from confide.query.question import (
     Arithmetic,
     Association,
     Between,
+    Commonest,
+    Dated,
     Estimated,
     FixedNumber,
     Magnitude,
@@ -65,7 +67,7 @@ def check_magnitudes(
         match value:
             case Measured(measure):
                 return measured[measure]
-            case Estimated(statistic):
+            case Estimated(statistic) | Dated(Estimated(statistic)) | Commonest(statistic):
                 return estimated[statistic]
             case FixedNumber(constant):
                 size = log(abs(constant)) if constant else 0.0

@@ -1,10 +1,12 @@
 """Months of days by floors of their numbers: for ranges of dates with too many months to list."""
 
+from calendar import monthrange
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Final
 
 from confide.query import number as arithmetic
+from confide.query.rewrite.constants import months_later
 from confide.query.scope import Scope
 from confide.query.tree import BinnedKey, Number
 
@@ -42,6 +44,33 @@ def month_part(unit: str, day: Number, scope: Scope) -> Number:
     return _plus(_floor(month, _MONTHS[unit]), 1)
 
 
+def months_after(day: Number, months: int, scope: Scope) -> Number:
+    """The same day so many months later, or the last of that month if it has no such day.
+
+    A month begins so many days after the first of March of year 0; the next one begins the day after its last.
+    """
+    first, last = (_moved(index, months) for index in (day.span.low, day.span.high))
+    year, nth = _from_march(day, scope)
+    scope.room.repeat(nth, 2)
+    month = _month_from_march(nth)
+    past = _within(arithmetic.subtract(nth, _floor(_plus(_times(month, 153), 2), 5)), 0, 30)
+    number = _plus(arithmetic.add(_times(year, 12), month), months)
+    scope.room.repeat(number, 14)
+    same = arithmetic.add(_first_of_month(number), past)
+    later = arithmetic.extreme("least", same, _plus(_first_of_month(_plus(number, 1)), -1))
+    return arithmetic.as_date(later, first, last)
+
+
+def last_of_month(day: Number, scope: Scope) -> Number:
+    """The last day of the month that a date is in."""
+    year, nth = _from_march(day, scope)
+    number = _plus(arithmetic.add(_times(year, 12), _month_from_march(nth)), 1)
+    scope.room.repeat(number, 6)
+    high = _EPOCH + timedelta(days=day.span.high)
+    last = high.replace(day=monthrange(high.year, high.month)[1])
+    return arithmetic.as_date(_plus(_first_of_month(number), -1), day.span.low, (last - _EPOCH).days)
+
+
 def month_key(unit: str, day: Number, scope: Scope) -> BinnedKey:
     """A group for every month or quarter, called by its first day."""
     length = _MONTHS[unit]
@@ -71,6 +100,20 @@ def _from_march(day: Number, scope: Scope) -> tuple[Number, Number]:
 def _month_from_march(nth: Number) -> Number:
     """Five months of a year that begins in March have 153 days."""
     return _within(_floor(_plus(_times(nth, 5), 2), 153), 0, 11)
+
+
+def _first_of_month(number: Number) -> Number:
+    """The day on which a month begins, from its number since March of year 0."""
+    year = _floor(number, 12)
+    month = _within(arithmetic.subtract(number, _times(year, 12)), 0, 11)
+    leap = arithmetic.add(arithmetic.subtract(_floor(year, 4), _floor(year, 100)), _floor(year, 400))
+    before = arithmetic.add(arithmetic.add(_times(year, 365), leap), _floor(_plus(_times(month, 153), 2), 5))
+    return _plus(before, -_MARCH_OF_YEAR_0)
+
+
+def _moved(index: int, months: int) -> int:
+    """The number of a day that is so many months later; raises where there is none."""
+    return (months_later(_EPOCH + timedelta(days=index), months) - _EPOCH).days
 
 
 def _ends(day: Number) -> tuple[int, int]:

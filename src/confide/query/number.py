@@ -303,6 +303,14 @@ def as_days(number: Number) -> Number:
     return Constant(number.index, span) if isinstance(number, Constant) else Scaled(number, 1, 0, span)
 
 
+def as_date(days: Number, low: int, high: int) -> Number:
+    """Days since 1970-01-01 as a date, of which it is known between which days it lies."""
+    span = days.span
+    return replace(
+        days, span=_calendar(Span(max(span.low, low), min(span.high, high), span.grain, span.nullable, True))
+    )
+
+
 def _on_grain(number: Number, grain: Fraction) -> Number:
     factor = int(number.span.grain / grain)
     if factor == 1:

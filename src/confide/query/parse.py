@@ -56,7 +56,7 @@ def parse_query(text: str, dialect: str = DIALECT) -> exp.Select | exp.SetOperat
             "the SQL does not parse in reasonable time; write it with fewer functions within functions"
         ) from None
     except SqlglotError as error:
-        raise QueryError(f"the SQL does not parse: {_first_line(error)}") from None
+        raise QueryError(f"the SQL does not parse: {_first_line(error)}{_near(error, text)}") from None
     except Exception:  # whatever a parser's bug raises on odd input, it is text that does not parse
         raise QueryError("the SQL does not parse") from None
     statement = statements[0] if statements else None
@@ -122,6 +122,10 @@ def _words(text: str, language: Dialect) -> list[Token]:
     try:
         return list(language.tokenize(text))
     except SqlglotError as error:
+        if text.count("'") % 2 or text.count('"') % 2:
+            raise QueryError(
+                "the SQL does not parse: a quote is opened and not closed; write 'text', with '' for '"
+            ) from None
         raise QueryError(f"the SQL does not parse: {_first_line(error)}") from None
     except Exception:
         raise QueryError("the SQL does not parse") from None
@@ -166,6 +170,16 @@ def _called(name: str) -> str:
     """What people call what the parser has a class for."""
     kind = getattr(exp, name, None)
     return kind.sql_name() if isinstance(kind, type) and issubclass(kind, exp.Func) else "a part of the query"
+
+
+def _near(error: SqlglotError, text: str) -> str:
+    """Where a text stopped making sense, and how a SELECT goes."""
+    order = (
+        "a question is SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ... LIMIT, with commas between"
+    )
+    place = next((own for own in getattr(error, "errors", ()) if own.get("highlight")), None)
+    seen = "" if place is None else f" Near {place['highlight'][:40]!r}:"
+    return f"{seen} {order}" if text.strip() else ""
 
 
 def _first_line(error: SqlglotError) -> str:

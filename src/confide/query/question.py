@@ -37,7 +37,7 @@ class Statistic:
     `rows` rows, over all groups together, that change under `neighbours`. On a grid its tally holds points of cells.
     """
 
-    kind: Literal["quantile", "total", "mean"]
+    kind: Literal["quantile", "total", "mean", "mode"]
     tally: int
     q: Fraction | None
     low: int | None
@@ -49,6 +49,8 @@ class Statistic:
     grid: Grid | None = None
     typical: tuple[Fraction, Fraction] | None = None
     """Indices between which most values are believed to lie, for forecasts only."""
+    places: tuple[int, ...] = ()
+    """Of a mode: the places of the values that a row may have. Only these are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,21 @@ class Estimated:
     """The statistic itself."""
 
     statistic: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A statistic of days, shown as a date."""
+
+    inner: Estimated
+
+
+@dataclass(frozen=True, slots=True)
+class Commonest:
+    """The value that most rows have: a place in the domain of a key, shown as the key's value."""
+
+    statistic: int
+    key: Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +173,8 @@ class Rounded:
 
 Value = (
     Estimated
+    | Dated
+    | Commonest
     | Measured
     | Mean
     | Spread
@@ -255,7 +274,7 @@ def measures_of(value: Value) -> frozenset[int]:
             return measures_of(left) | measures_of(right)
         case Between(inner) | Magnitude(inner) | Rounded(inner):
             return measures_of(inner)
-        case Estimated() | FixedNumber():
+        case Estimated() | Dated() | Commonest() | FixedNumber():
             return frozenset()
     assert_never(value)
 
@@ -269,7 +288,7 @@ def association_places(value: Association) -> tuple[int, ...]:
 def statistics_of(value: Value) -> frozenset[int]:
     """The statistics that a value is computed from."""
     match value:
-        case Estimated(statistic):
+        case Estimated(statistic) | Dated(Estimated(statistic)) | Commonest(statistic):
             return frozenset((statistic,))
         case Arithmetic(_, left, right):
             return statistics_of(left) | statistics_of(right)

@@ -25,6 +25,8 @@ from confide.query.question import (
     Arithmetic,
     Comparison,
     Condition,
+    Dated,
+    Estimated,
     FixedNumber,
     Magnitude,
     Order,
@@ -32,6 +34,15 @@ from confide.query.question import (
     ShownKey,
     ShownValue,
     Value,
+)
+from confide.query.released_kind import (
+    day_in_quotes,
+    day_of,
+    has_aggregate,
+    is_date_cast,
+    require_days,
+    require_number,
+    unwrapped,
 )
 from confide.query.scope import Scope
 from confide.query.spelling import nearest
@@ -86,11 +97,13 @@ class Released:
         if isinstance(node, exp.Literal) and not node.is_string:
             place = literal_number(node)
             if place.denominator != 1 or not 1 <= place <= len(self.columns):
-                raise QueryError(f"ORDER BY {node.name}: the SELECT has {len(self.columns)} columns")
-            return Order(_content(self.columns[int(place) - 1]), bool(item.args.get("desc")))
+                raise QueryError(
+                    f"ORDER BY {node.name}: the SELECT has {len(self.columns)} columns; write one of their names"
+                )
+            return Order(_ordered(_content(self.columns[int(place) - 1]), node), bool(item.args.get("desc")))
         if is_literal(node):
             raise QueryError(f"ORDER BY {shown(node)} is a constant; name a column of the result")
-        return Order(self._subject(node), bool(item.args.get("desc")))
+        return Order(_ordered(self._subject(node), node), bool(item.args.get("desc")))
 
     def condition(self, node: exp.Expr, negated: bool = False) -> Condition:
         node = bare(node)
@@ -116,7 +129,7 @@ class Released:
     ) -> tuple[Condition, ...]:
         """One subject compared with several others; it is bound once, whatever it is."""
         turned = [(NEGATED[operation] if negated else operation, other) for operation, other in sides]
-        if is_literal(node) and not all(is_literal(other) for _, other in turned):
+        if (is_literal(node) or day_of(node) is not None) and not all(is_literal(other) for _, other in turned):
             return tuple(
                 self._comparison(FLIPPED[operation], self._subject(other), other, node) for operation, other in turned
             )
@@ -131,12 +144,23 @@ class Released:
         self.scope.room.take(1)
         if isinstance(subject, ShownKey):
             return Comparison(operation, subject, _key_constant(self.keys[subject.key], operation, right, self.scope))
+        if isinstance(subject, Dated):
+            days = day_in_quotes(right)
+            return Comparison(operation, subject, days if days is not None else self._date(right))
+        require_number(subject, left)
         if is_text(right):
             raise QueryError(f"HAVING compares a number with the text {shown(right)}; write the number without quotes")
         other = self._subject(right)
         if isinstance(other, ShownKey):
             raise QueryError(f"HAVING {shown(left)}, {shown(right)}: a key is compared with a constant")
-        return Comparison(operation, subject, other)
+        return Comparison(operation, subject, require_number(other, right))
+
+    def _date(self, node: exp.Expr) -> Value:
+        """What a released date is compared with."""
+        other = self._subject(node)
+        if isinstance(other, ShownKey) or not isinstance(other, Dated):
+            raise QueryError(f"HAVING compares a date with {shown(node)}; write DATE '2024-01-31'")
+        return other
 
     def _subject(self, node: exp.Expr) -> Value | ShownKey:
         """A column of the result by its name, a key, or an expression of aggregates."""
@@ -177,6 +201,11 @@ def aliases_of(items: Sequence[exp.Expr]) -> frozenset[str]:
 
 def _content(column: ShownKey | ShownValue) -> Value | ShownKey:
     return column if isinstance(column, ShownKey) else column.value
+
+
+def _ordered(content: Value | ShownKey, node: exp.Expr) -> Value | ShownKey:
+    """What rows are sorted by: a number, a date or a key."""
+    return content if isinstance(content, ShownKey | Dated) else require_number(content, node)
 
 
 def _key_constant(key: Key, operation: Operation, node: exp.Expr, scope: Scope) -> str | bool:
@@ -223,11 +252,19 @@ def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, ratio: Ratio, n
     scope.room.take(1)
 
     def value(inner: exp.Expr) -> Value:
-        return composed(inner, aggregate, scope, ratio, named)
+        return require_number(composed(inner, aggregate, scope, ratio, named), inner)
+
+    def operand(inner: exp.Expr) -> tuple[Value, bool]:
+        """A value, and whether it is the number of a day."""
+        constant = day_of(inner)
+        if constant is not None:
+            return constant, True
+        found = composed(unwrapped(inner), aggregate, scope, ratio, named)
+        return (found.inner, True) if isinstance(found, Dated) else (found, False)
 
     match node:
         case exp.Paren():
-            return value(node.this)
+            return composed(node.this, aggregate, scope, ratio, named)
         case exp.Literal():
             return FixedNumber(literal_number(node))
         case exp.Neg():
@@ -239,7 +276,12 @@ def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, ratio: Ratio, n
             )
         case exp.Column() if named is not None and (found := named(node)) is not None:
             return found
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+        case exp.DateDiff() if has_aggregate(node):
+            require_days(node)
+            return _difference(node, operand(node.this), operand(node.expression))
+        case exp.Sub():
+            return _difference(node, operand(node.this), operand(node.expression))
+        case exp.Add() | exp.Mul() | exp.Div():
             left, right = value(node.this), value(node.expression)
             if isinstance(node, exp.Div) and right == FixedNumber(Fraction(0)):
                 raise QueryError("the query divides by zero")
@@ -261,11 +303,30 @@ def composed(node: exp.Expr, aggregate: Aggregate, scope: Scope, ratio: Ratio, n
             return value(node.this)
         case exp.Coalesce() if len(node.expressions) == 1 and _is_zero(node.expressions[0]):
             return value(node.this)  # a released sum is never NULL
+        case exp.Cast() if is_date_cast(node) and day_of(node) is None:
+            found, dated = operand(node.this)
+            if not dated:
+                raise QueryError(f"{shown(node)}: only a date is cast to one; leave the cast out")
+            return Dated(found) if isinstance(found, Estimated) else found
         case exp.Cast() if node.to.this in _REALS:
             return value(node.this)  # released numbers divide as real numbers anyway
         case exp.Filter():
             return aggregate(node.this, predicate(node.expression.this, scope))
     return aggregate(node, Always(True))
+
+
+def _difference(node: exp.Expr, last: tuple[Value, bool], first: tuple[Value, bool]) -> Value:
+    """Of two numbers, or of two days, which is a number of days."""
+    (left, one), (right, two) = last, first
+    if one != two or (isinstance(node, exp.DateDiff) and not one):
+        raise QueryError(
+            f"{shown(node)} is a difference of two dates or of two numbers; a date is moved inside the aggregate, "
+            "MAX(d + INTERVAL 1 MONTH)"
+        )
+    left, right = require_number(left, node.this), require_number(right, node.expression)
+    if isinstance(left, FixedNumber) and isinstance(right, FixedNumber):
+        return FixedNumber(held(left.value - right.value))
+    return Arithmetic("-", left, right)
 
 
 def _is_zero(node: exp.Expr) -> bool:

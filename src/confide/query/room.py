@@ -13,6 +13,8 @@ from confide.query.question import (
     Arithmetic,
     Association,
     Between,
+    Commonest,
+    Dated,
     Estimated,
     Magnitude,
     Mean,
@@ -107,7 +109,17 @@ def size(node: Field | Number | Predicate | Value) -> int:
             return 1 + len(on) + size(where)
         case TextOrder() | TextHolds():
             return 1
-        case Estimated() | Measured() | Mean() | Spread() | Association() | Occurs() | ReleasedNumber():
+        case (
+            Estimated()
+            | Dated()
+            | Commonest()
+            | Measured()
+            | Mean()
+            | Spread()
+            | Association()
+            | Occurs()
+            | ReleasedNumber()
+        ):
             return 1
         case _:
             assert_never(node)

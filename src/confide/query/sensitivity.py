@@ -4,7 +4,7 @@ A unit has at most `rows` rows in the relation, each adding a value in [low, hig
 group. Add-remove: a unit comes or goes. Replace-one: a unit's rows become another's, so two groups may change at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confide.query.question import Neighbours
 
@@ -41,6 +41,15 @@ def of_total(low: int, high: int, optional: bool, stability: Stability) -> Sensi
     if not stability.grouped:
         return Sensitivity(rows * width, (rows * width) ** 2)
     return Sensitivity(rows * max(width, 2 * largest), rows**2 * max(width**2, 2 * largest**2))
+
+
+def of_histogram(stability: Stability) -> Sensitivity:
+    """Counts of rows by group and by value, all of them together.
+
+    A row is in one group and has one value, so the values only make more groups: what holds for a count in groups holds
+    here, even where nothing is grouped by.
+    """
+    return of_total(1, 1, True, replace(stability, grouped=True))
 
 
 def of_distinct(values: int | None, per_unit: int | None, stability: Stability) -> Sensitivity:

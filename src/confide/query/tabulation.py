@@ -2,7 +2,19 @@
 
 from dataclasses import dataclass
 
-from confide.query.tree import BinnedKey, Bound, Cell, DeclaredKey, Field, Predicate, Relation, Summary
+from confide.query.tree import (
+    Always,
+    BinnedKey,
+    Both,
+    Bound,
+    Cell,
+    DeclaredKey,
+    Field,
+    Known,
+    Predicate,
+    Relation,
+    Summary,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +32,21 @@ class Tabulation:
     sets: tuple[tuple[int, ...], ...]
     order_by: tuple[Field, ...] = ()
 
-    def summary(self, columns: tuple[int, ...]) -> Summary:
-        """The one GROUP BY of a set."""
+    def summary(self, columns: tuple[int, ...], alone: bool = False) -> Summary:
+        """The one GROUP BY of a set. If it is read alone, its groups tell which rows hold a value in its keys: that
+        is not asked of every row once more, unless units are bounded, whose other rows would then be chosen.
+        """
         keys = tuple(self.keys[column] for column in columns)
-        return Summary(self.relation, self.where, self.bound, keys, (Cell("rows"),), (), self.order_by)
+        where = self._without(keys) if alone and self.bound is None else self.where
+        return Summary(self.relation, where, self.bound, keys, (Cell("rows"),), (), self.order_by)
+
+    def _without(self, keys: tuple[DeclaredKey | BinnedKey, ...]) -> Predicate:
+        """The conditions but for those that say no more than that a key has a group."""
+        told = {
+            Known(key.field if isinstance(key, DeclaredKey) else key.number, negated=False)
+            for key in keys
+            if not (None in key.values if isinstance(key, DeclaredKey) else key.nulls)
+        }
+        parts = self.where.parts if isinstance(self.where, Both) else (self.where,)
+        kept = tuple(part for part in parts if part not in told)
+        return Always(True) if not kept else kept[0] if len(kept) == 1 else Both(kept)

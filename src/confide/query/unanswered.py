@@ -17,10 +17,13 @@ def unanswered(node: exp.Expr) -> str:
             f"{what}: window functions are not answered over rows of the data; GROUP BY first, and put the window over "
             "what is released: SUM(COUNT(*)) OVER ()"
         )
-    if isinstance(node, exp.Mode):
+    if isinstance(node, exp.ApproxTopK | exp.ApproxTopSum):
         return (
-            f"{what} is not answered; GROUP BY the column with ORDER BY COUNT(*) DESC LIMIT 1 shows it with its count"
+            f"{what} is not answered: it is a list; write MODE(x), or GROUP BY the column with ORDER BY COUNT(*) DESC "
+            "LIMIT 10"
         )
+    if isinstance(node, exp.Interval):
+        return f"{what}: a released date is not moved; move the column inside the aggregate, MAX(d + {what})"
     if isinstance(node, exp.Subquery | exp.Select):
         return (
             "a subquery stands only in FROM, as one row per unit: "
@@ -28,6 +31,6 @@ def unanswered(node: exp.Expr) -> str:
         )
     return (
         f"{what} is not answered; the aggregates are COUNT, COUNT(DISTINCT x), SUM, AVG, VARIANCE, STDDEV, MEDIAN, "
-        "QUANTILE, MIN, MAX, CORR, COVAR_POP, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, BOOL_AND, BOOL_OR, and arithmetic "
-        "on them"
+        "MODE, QUANTILE, MIN, MAX, CORR, COVAR_POP, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, BOOL_AND, BOOL_OR, and "
+        "arithmetic on them"
     )

@@ -143,6 +143,8 @@ class MatchedTables:
     right: "DerivedTable"
     kind: Literal["inner", "left", "full"]
     pairs: tuple[tuple[int, int], ...]
+    widths: tuple[int, int]
+    """How many columns each has, also where it has no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ class DerivedColumn:
     kind: ColumnKind
     public: bool
     depth: int = 0
+    label: bool = False
+    """Whether it is a released date, or a value that MODE found: shown as it is, and nothing is computed of it."""
 
 
 @dataclass(frozen=True, slots=True)

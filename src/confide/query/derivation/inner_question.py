@@ -6,11 +6,12 @@ from sqlglot import exp
 
 from confide.errors import QueryError
 from confide.query.derivation.derivation import DerivedColumn
-from confide.query.derivation.shape import REALS, Known, alike, is_aggregate, is_zero
+from confide.query.derivation.shape import REALS, Known, alike, has_aggregate, is_aggregate, is_zero
 from confide.query.key_value import key_kind
 from confide.query.literal import bare
 from confide.query.parse import shown
 from confide.query.question import Question, ShownKey
+from confide.query.released_kind import day_of, is_date_cast, is_label, released_kind, unwrapped
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 _LEFT = ("having", "qualify", "windows", "order", "limit", "offset", "distinct", "with_")
@@ -53,7 +54,7 @@ class InnerQuestion:
         found = [
             DerivedColumn(column.name, key_kind(question.keys[column.key]), public=True)
             if isinstance(column, ShownKey)
-            else DerivedColumn(column.name, "number", public=False)
+            else DerivedColumn(column.name, released_kind(column.value), public=False, label=is_label(column.value))
             for column in question.columns
         ]
         named = [replace(own, name=name) for own, name in zip(found, self.names, strict=False)]
@@ -112,8 +113,10 @@ def _said(node: exp.Expr) -> int:
     inner = bare(node)
     if is_aggregate(inner):
         return 2
-    if isinstance(inner, exp.Literal) and not inner.is_string:
+    if (isinstance(inner, exp.Literal) and not inner.is_string) or day_of(inner) is not None:
         return 1
+    if isinstance(inner, exp.DateDiff) and has_aggregate(inner):
+        return min(_said(unwrapped(inner.this)), 1) * min(_said(unwrapped(inner.expression)), 1) * 2
     if isinstance(inner, exp.Neg):
         return _said(inner.this)
     if isinstance(inner, _ARITHMETIC):
@@ -123,6 +126,7 @@ def _said(node: exp.Expr) -> int:
         (isinstance(inner, exp.Nullif) and is_zero(inner.expression))
         or (isinstance(inner, exp.Coalesce) and len(inner.expressions) == 1 and is_zero(inner.expressions[0]))
         or (isinstance(inner, exp.Cast) and inner.to.this in REALS)
+        or (is_date_cast(inner) and has_aggregate(inner))
     )
     return _said(inner.this) if guarded else 0
 

@@ -84,6 +84,18 @@ class ReleasedExpressions:
     _open: set[str] = field(default_factory=set)
 
     def read(self, node: exp.Expr, *, aliases_first: bool = False) -> Meant:
+        """What is computed with: a date or a value that an aggregate found is shown, and no more."""
+        found = self.item(node, aliases_first=aliases_first)
+        if found.label:
+            raise QueryError(
+                f"{shown(node)} is a released date, or what MODE found: nothing is computed of it here; show it as "
+                "a column of its own, with HAVING and ORDER BY of the same SELECT for dates: SELECT k, MAX(d) AS m "
+                "FROM t GROUP BY k HAVING m > DATE '2024-01-31'"
+            )
+        return found
+
+    def item(self, node: exp.Expr, *, aliases_first: bool = False) -> Meant:
+        """What a column of a SELECT shows."""
         self.room.take(1)
         inner = bare(node)
         found = constant(inner)
@@ -123,7 +135,7 @@ class ReleasedExpressions:
         found = self.names.find(node)
         if found is not None:
             own = found.column
-            return Meant(Taken(found.place), own.kind, own.public, own.depth)
+            return Meant(Taken(found.place), own.kind, own.public, own.depth, own.label)
         named = self._aliased(node)
         if named is not None:
             return named
@@ -137,7 +149,7 @@ class ReleasedExpressions:
             return None
         self._open.add(name)
         try:
-            return self.read(item)
+            return self.item(item)
         finally:
             self._open.discard(name)
 

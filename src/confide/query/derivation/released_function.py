@@ -75,6 +75,7 @@ class Meant:
     kind: ColumnKind | None
     public: bool
     depth: int = 0
+    label: bool = False
 
 
 Read = Callable[[exp.Expr], Meant]

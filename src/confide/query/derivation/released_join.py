@@ -132,7 +132,7 @@ def _matched(
         rows = rows + one.rows + two.rows if kind == "full" else max(rows, one.rows) if kind == "left" else rows
     if rows is None and not (single_left or single_right):
         raise QueryError("how many keys are released is private here: join on all keys of one of the tables")
-    table = MatchedTables(one.table, two.table, kind, tuple(pairs))
+    table = MatchedTables(one.table, two.table, kind, tuple(pairs), (len(one.columns), len(two.columns)))
     depth = max(one.depth, two.depth)
     depth = deeper(depth) if one.chosen and two.chosen else depth
     columns, parts = (*one.columns, *two.columns), one.parts + two.parts + 1

@@ -39,6 +39,7 @@ from confide.query.derivation.select_part import (
     clauses_with_aggregates,
     name_of_key,
     position_of,
+    require_no_labels,
     still_keyed,
     written_out,
 )
@@ -204,7 +205,11 @@ class _Binding:
 
         def found(node: exp.Expr) -> Meant | None:
             own = inner.place(node)
-            return None if own is None else Meant(Taken(own), columns[own].kind, columns[own].public)
+            return (
+                None
+                if own is None
+                else Meant(Taken(own), columns[own].kind, columns[own].public, 0, columns[own].label)
+            )
 
         return self._shown(select, self._sized(bound), ReleasedNames([]), known, found)
 
@@ -285,7 +290,7 @@ class _Binding:
         reading = expressions()
         if len(items) > MOST_COLUMNS:
             raise QueryError(f"the SELECT has {len(items)} columns, at most {MOST_COLUMNS} are answered at once")
-        meant = [reading.read(item.unalias()) for item in items]
+        meant = [reading.item(item.unalias()) for item in items]
         called: list[str] = []
         for item in items:
             called.append(output_name(item, [name.casefold() for name in called]))
@@ -305,7 +310,7 @@ class _Binding:
         self.crossing |= reading.crossing
         self.gathering |= reading.crossing
         columns = tuple(
-            DerivedColumn(name, own.kind or "text", own.public, own.depth)
+            DerivedColumn(name, own.kind or "text", own.public, own.depth, own.label)
             for name, own in zip([*called, *("" for _ in more)], every, strict=True)
         )
         table: DerivedTable = ComputedColumns(
@@ -327,6 +332,7 @@ class _Binding:
                 if hidden:
                     raise QueryError("with DISTINCT, ORDER BY and QUALIFY name columns of the SELECT")
             self.crossing = True
+            require_no_labels(columns[:width], "DISTINCT")
             by_value = any(not own.public for own in meant)
             bound = replace(
                 bound,
@@ -352,6 +358,7 @@ class _Binding:
         for _, item in orders:
             if item.args.get("with_fill"):
                 raise QueryError("ORDER BY ... WITH FILL is not answered; all declared keys are in the result anyway")
+        require_no_labels([bound.columns[at] for at, _ in orders], "ORDER BY")
         order = tuple(
             RowOrder(Taken(at), bool(i.args.get("desc")), bool(i.args.get("nulls_first"))) for at, i in orders
         )
@@ -396,5 +403,6 @@ class _Binding:
                 f"{shown(node)} stands for one number, so it has one column and no GROUP BY; join tables on their keys"
             )
         column = bound.columns[0]
+        require_no_labels([column], "a sub-query")
         self.crossing = True
         return Meant(OneNumber(bound.table), column.kind, column.public, column.depth + 1)

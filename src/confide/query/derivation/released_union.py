@@ -7,7 +7,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.query.derivation.bound_table import BoundTable
 from confide.query.derivation.derivation import DerivedTable, DistinctRows, StackedTables
-from confide.query.derivation.select_part import position_of, same_columns
+from confide.query.derivation.select_part import position_of, require_no_labels, same_columns
 from confide.query.derivation.shape import Known, inner_query, with_queries
 from confide.query.parse import shown
 
@@ -43,6 +43,8 @@ def stacked_tables(
     rows = None if any(part.rows is None for part in parts) else sum(part.rows or 0 for part in parts)
     table: DerivedTable = StackedTables(tuple(part.table for part in parts))
     chosen = any(part.chosen for part in parts)
+    if distinct:
+        require_no_labels(columns, "UNION without ALL")
     blurred = distinct and any(not column.public for column in columns)
     if distinct:
         table, chosen = DistinctRows(table), chosen or blurred

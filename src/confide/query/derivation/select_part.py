@@ -1,5 +1,7 @@
 """Parts of a SELECT over released rows: its aggregates, its columns written out, and what becomes of their names."""
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from confide.errors import QueryError
@@ -67,7 +69,7 @@ def position_of(node: exp.Expr, width: int) -> int | None:
         return None
     place = literal_number(inner)
     if place.denominator != 1 or not 1 <= place <= width:
-        raise QueryError(f"ORDER BY {inner.name}: the SELECT has {width} columns")
+        raise QueryError(f"ORDER BY {inner.name}: the SELECT has {width} columns; write one of their names")
     return int(place) - 1
 
 
@@ -102,9 +104,21 @@ def same_columns(parts: list[BoundTable]) -> tuple[DerivedColumn, ...]:
             raise QueryError(
                 f"{column.name[:60]} is of several kinds in the parts of a UNION ({', '.join(sorted(kinds))})"
             )
-        public = all(one.public for one in own)
-        columns.append(DerivedColumn(column.name, kind, public, max(one.depth for one in own)))
+        public, labels = all(one.public for one in own), any(one.label for one in own)
+        if labels and not all(one.label or one.public for one in own):
+            require_no_labels(own, "UNION with other numbers")
+        columns.append(DerivedColumn(column.name, kind, public, max(one.depth for one in own), labels))
     return tuple(columns)
+
+
+def require_no_labels(columns: Sequence[DerivedColumn], what: str) -> None:
+    """Dates and values that were released with what is possible of them are shown as they are."""
+    for column in columns:
+        if column.label:
+            raise QueryError(
+                f"{what} is not answered of {column.name[:60]}, a released date or value: nothing is computed of it in "
+                "an outer query; choose and sort rows by keys or numbers"
+            )
 
 
 def check_names(columns: tuple[DerivedColumn, ...]) -> None:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.policy import Column, Identifier, Policy
 from confide.query.literal import bare, literal_number
+from confide.query.released_kind import day_of, is_date_cast, unwrapped
 
 COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DESCENDED = (exp.Alias, exp.Ordered, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Abs)
@@ -133,7 +134,9 @@ def group_nodes(select: exp.Select, held: frozenset[str]) -> list[exp.Expr]:
         if isinstance(inner, exp.Literal) and not inner.is_string:
             place = literal_number(inner)
             if place.denominator != 1 or not 1 <= place <= len(select.expressions):
-                raise QueryError(f"GROUP BY {inner.name}: the SELECT has {len(select.expressions)} columns")
+                raise QueryError(
+                    f"GROUP BY {inner.name}: the SELECT has {len(select.expressions)} columns; write one of their names"
+                )
             inner = bare(select.expressions[int(place) - 1].unalias())
         elif isinstance(inner, exp.Column) and not inner.table and inner.name.casefold() not in held:
             inner = named.get(inner.name.casefold(), inner)
@@ -310,9 +313,14 @@ def _plain(root: exp.Expr, keys: list[exp.Expr], clause: str) -> bool:
                 return False
             continue
         if conditions and isinstance(inner, exp.Between):
-            pending += [inner.this, inner.args["low"], inner.args["high"]]
+            ends = [inner.this, inner.args["low"], inner.args["high"]]
+            pending += [end for end in ends if day_of(end) is None] if _of_values(inner, keys) else ends
         elif conditions and isinstance(inner, exp.In) and inner.expressions and not inner.args.get("query"):
             pending += [inner.this, *inner.expressions]
+        elif isinstance(inner, (*(COMPARED if conditions else ()), exp.Sub)) and _of_values(inner, keys):
+            pending += [part for part in (inner.this, inner.expression) if day_of(part) is None]
+        elif isinstance(inner, exp.DateDiff) and has_aggregate(inner):
+            pending += [part for part in (unwrapped(inner.this), unwrapped(inner.expression)) if day_of(part) is None]
         elif isinstance(inner, _DESCENDED) or (conditions and isinstance(inner, _CONDITIONS)):
             pending += inner.iter_expressions()
         elif (
@@ -320,11 +328,19 @@ def _plain(root: exp.Expr, keys: list[exp.Expr], clause: str) -> bool:
             or (isinstance(inner, exp.Nullif) and is_zero(inner.expression))
             or (isinstance(inner, exp.Coalesce) and len(inner.expressions) == 1 and is_zero(inner.expressions[0]))
             or (isinstance(inner, exp.Cast) and inner.to.this in REALS)
+            or (is_date_cast(inner) and has_aggregate(inner))
         ):
             pending.append(inner.this)
         else:
             return False
     return True
+
+
+def _of_values(node: exp.Expr, keys: list[exp.Expr]) -> bool:
+    """Whether a comparison or a difference is of aggregates, or of columns of the result that are no keys."""
+    sides = [bare(side) for side in (node.this, node.args.get("expression")) if isinstance(side, exp.Expr)]
+    columns = (side for side in sides if isinstance(side, exp.Column))
+    return has_aggregate(node) or any(not any(alike(own, key) for key in keys) for own in columns)
 
 
 def _names_alias(item: exp.Expr, named: set[str]) -> bool:

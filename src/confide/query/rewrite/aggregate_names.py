@@ -5,53 +5,15 @@ What is called approximate elsewhere is measured like everything else: its error
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from sqlglot import exp
 
 from confide.errors import QueryError
+from confide.query.aggregate_call_name import DISTINCT, FILTERED, SHARES, UNARY, plain_name
 from confide.query.parse import shown
 
 Query = TypeVar("Query", bound=exp.Query)
-
-_UNARY: Final[dict[str, type[exp.Expr]]] = {
-    "var": exp.Variance,
-    "vars": exp.Variance,
-    "varp": exp.VariancePop,
-    "varsamp": exp.Variance,
-    "varpop": exp.VariancePop,
-    "variancesamp": exp.Variance,
-    "variancepop": exp.VariancePop,
-    "std": exp.Stddev,
-    "stdev": exp.Stddev,
-    "stdevs": exp.Stddev,
-    "stdevp": exp.StddevPop,
-    "stdpop": exp.StddevPop,
-    "stdsamp": exp.StddevSamp,
-    "stddevpop": exp.StddevPop,
-    "stddevsamp": exp.StddevSamp,
-    "mean": exp.Avg,
-    "average": exp.Avg,
-    "favg": exp.Avg,
-    "fsum": exp.Sum,
-    "sumkahan": exp.Sum,
-    "kahansum": exp.Sum,
-    "approxmedian": exp.Median,
-    "every": exp.LogicalAnd,
-    "booland": exp.LogicalAnd,
-    "boolor": exp.LogicalOr,
-    "boolandagg": exp.LogicalAnd,
-    "booloragg": exp.LogicalOr,
-    "logicaland": exp.LogicalAnd,
-    "logicalor": exp.LogicalOr,
-    "countif": exp.CountIf,
-}
-"""Aggregates of one expression, by their names in small letters and without underscores."""
-_DISTINCT: Final = frozenset(
-    ("ndv", "uniq", "uniqexact", "countdistinct", "approxdistinct", "approxcountdistinct", "approximatecountdistinct")
-)
-_SHARES: Final = frozenset(("percentile", "approxpercentile", "percentileapprox", "approxquantile"))
-_FILTERED: Final[dict[str, type[exp.Expr]]] = {"sumif": exp.Sum, "avgif": exp.Avg}
 
 
 def named_aggregates(select: Query) -> Query:
@@ -72,24 +34,32 @@ def _standard(node: exp.Expr) -> Callable[[], exp.Expr] | None:
     match node:
         case exp.ApproxDistinct():
             return lambda: _distinct([node.this])
+        case exp.WithinGroup(this=exp.Mode(this=None)):
+            return lambda: _mode(node)
+        case exp.Mode(args={"deterministic": exp.Boolean()}):
+            return lambda: exp.Mode(this=node.this.copy())
+        case exp.Mode(this=exp.Order()):
+            raise QueryError(f"{shown(node)}: leave ORDER BY out; of equally common values the noise decides")
+        case exp.Mode() if node.args.get("deterministic") is not None:
+            raise QueryError(f"{shown(node)}: MODE takes one column, MODE(x); ask several columns one by one")
         case exp.SafeDivide():
             return lambda: exp.Div(this=exp.paren(node.this.copy()), expression=exp.paren(node.expression.copy()))
         case exp.Anonymous() | exp.AnonymousAggFunc() | exp.CombinedAggFunc():
-            return _by_name(node, str(node.this).replace("_", "").casefold(), node.expressions)
+            return _by_name(node, plain_name(node), node.expressions)
     return None
 
 
 def _by_name(node: exp.Expr, name: str, parts: list[exp.Expr]) -> Callable[[], exp.Expr] | None:
-    if name in _UNARY:
-        return lambda: _UNARY[name](this=_only(node, parts, 1)[0])
+    if name in UNARY:
+        return lambda: UNARY[name](this=_only(node, parts, 1)[0])
     if name == "countstar" and not parts:
         return lambda: exp.Count(this=exp.Star())
-    if name in _DISTINCT:
+    if name in DISTINCT:
         return lambda: _distinct(_only(node, parts, 1))
-    if name in _SHARES:
+    if name in SHARES:
         return lambda: _quantile(_only(node, parts, 2))
-    if name in _FILTERED:
-        return lambda: _filtered(_FILTERED[name], _only(node, parts, 2))
+    if name in FILTERED:
+        return lambda: _filtered(FILTERED[name], _only(node, parts, 2))
     return None
 
 
@@ -101,6 +71,15 @@ def _only(node: exp.Expr, parts: list[exp.Expr], count: int) -> list[exp.Expr]:
 
 def _distinct(parts: list[exp.Expr]) -> exp.Expr:
     return exp.Count(this=exp.Distinct(expressions=[part.copy() for part in parts]))
+
+
+def _mode(node: exp.WithinGroup) -> exp.Expr:
+    """MODE() WITHIN GROUP (ORDER BY x); a direction decides between equally common values alone."""
+    order = node.args.get("expression")
+    ordered = order.expressions if isinstance(order, exp.Order) else []
+    if len(ordered) != 1:
+        raise QueryError(f"{shown(node)}: write MODE() WITHIN GROUP (ORDER BY x), or MODE(x)")
+    return exp.Mode(this=ordered[0].this.copy())
 
 
 def _quantile(parts: list[exp.Expr]) -> exp.Expr:
