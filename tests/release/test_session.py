@@ -113,6 +113,15 @@ def test_wrong_epsilons_cost_nothing(people: Session, epsilon: object) -> None:
     assert people.budget.spent == 0
 
 
+@pytest.mark.parametrize("rows", [0, -1, 1.5, "many", True, 2**60])
+@pytest.mark.parametrize("text", [BY_REGION, "SELECT region, COUNT(*) AS n FROM person GROUP BY ROLLUP (region)"])
+def test_wrong_numbers_of_rows_cost_nothing(people: Session, text: str, rows: object) -> None:
+    """Also where no width depends on them, and nothing would be made of them."""
+    with pytest.raises(ParameterError, match="is not a number of rows"):
+        people.sql(text, epsilon=1, rows=rows)  # type: ignore[arg-type]
+    assert people.budget.spent == 0
+
+
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, float("nan"), "high", True, None])
 def test_wrong_confidences(people: Session, confidence: object) -> None:
     with pytest.raises(ParameterError, match="confidence"):

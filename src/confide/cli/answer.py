@@ -33,6 +33,7 @@ class AnswerCommand:
     table: str | None
     analyst: str
     ledger: str | None
+    goal: str = "typical"
 
 
 def plan(options: AnswerCommand, as_json: bool) -> None:
@@ -113,6 +114,7 @@ def _arguments(options: AnswerCommand) -> dict[str, Any]:
     return {
         "confidence": read_share(options.confidence, "--confidence"),
         "strategy": options.strategy,
+        "goal": options.goal,
         "table": options.table,
         "bins": _widths(options.bins),
     }

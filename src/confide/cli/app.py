@@ -312,8 +312,12 @@ def answer(
     strategy: Annotated[
         str,
         typer.Option("--strategy", metavar="NAME",
-                     help="auto, direct, identity, hierarchy, wavelet, prefix, optimised or residual."),
+                     help="auto, exact, direct, identity, hierarchy, wavelet, prefix, optimised, residual, privtree, "
+                          "dawa or net."),
     ] = "auto",
+    goal: Annotated[
+        str, typer.Option("--goal", metavar="NAME", help="What is made least: typical or worst widths.")
+    ] = "typical",
     confidence: options.Confidence = "0.95",
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Write all answers to a .parquet or .csv file.")
@@ -329,7 +333,7 @@ def answer(
 
     request = answering.AnswerCommand(
         policy, ranges or [], prefixes or [], marginals, columns, by, bins, epsilon, within, strategy, confidence,
-        table, analyst, ledger,
+        table, analyst, ledger, goal,
     )  # fmt: skip
     if plan:
         answering.plan(request, as_json)

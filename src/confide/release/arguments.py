@@ -8,7 +8,8 @@ from typing import Any
 
 from confide.errors import ParameterError
 from confide.policy import Policy, Table
-from confide.privacy.amount import exact_number, parse_amount, root, shown_value
+from confide.policy.column import ROWS_LIMIT
+from confide.privacy.amount import exact_number, parse_amount, root, shown_value, whole_number
 from confide.privacy.budget import Budget
 from confide.privacy.loss import ZCDP, PureDP
 
@@ -51,6 +52,18 @@ def by_name(given: object, what: str, example: str) -> dict[str, Any]:
     if odd:
         raise ParameterError(f"{what} has the name {shown_value(odd[0])}; names are texts, as in {what}={example}")
     return {str.__str__(name): value for name, value in own.items()}
+
+
+def exact_rows(rows: object) -> int | None:
+    """How many rows there are thought to be, if that is said."""
+    if rows is None:
+        return None
+    known = whole_number(rows)
+    if known is None or not 1 <= known <= ROWS_LIMIT:
+        raise ParameterError(
+            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
+        )
+    return known
 
 
 def exact_split(split: object) -> dict[str, Fraction]:

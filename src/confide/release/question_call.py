@@ -13,10 +13,12 @@ from confide.policy import Policy
 from confide.privacy.amount import show
 from confide.query import Question
 from confide.query.conjunction import Conjunction
+from confide.query.derivation.correlated import refuse_correlated
 from confide.query.derivation.derivation import Derivation
 from confide.query.derivation.inner_number import alone, inner_numbers, with_numbers
-from confide.query.grouping_sets import grouping_sets
 from confide.query.parse import DIALECT, Parsed, parse_query
+from confide.query.question import all_values
+from confide.query.released_kind import is_label
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.wanted import plain_within, wider_than_wanted
@@ -25,6 +27,7 @@ from confide.release.arguments import (
     confidence_level,
     exact_bounds,
     exact_epsilon,
+    exact_rows,
     exact_split,
     mechanism_names,
     plain_text,
@@ -175,6 +178,7 @@ def sql_call(
 ) -> SqlCall | StepwiseCall | RollupCall:
     """Read a text and its options, or refuse them. Nothing is charged."""
     limits, shares, options = exact_bounds(bounds), exact_split(split), mechanism_names(mechanism)
+    rows = exact_rows(rows)
     sql, dialect = plain_text(sql), plain_text(dialect)
 
     def call(query: Parsed, own: bool = True) -> SqlCall:
@@ -187,21 +191,28 @@ def sql_call(
             shares if own else {}, limits if own else {}, options if own else "auto", account, own and population,
         )  # fmt: skip
 
-    several = grouping_sets(parse_query(sql, dialect)) if _names_several(sql) else None
-    if several is not None:
+    found = questions.several(holdings, sql, dialect) if _names_several(sql) else None
+    if found is not None:
         if limits or shares or options != "auto" or population:
             raise ParameterError("bounds, split, mechanism and population are for a text of one table")
-        question = questions.bound(holdings, several.select, len(sql), {}, dialect, "auto")
-        return rollup_call(holdings, question, several.tables, sql, confidence, account)
+        several, asked = found
+        return rollup_call(holdings, asked, several, sql, confidence, account)
     if sql.upper().count("SELECT") > 1:
         query = parse_query(sql, dialect)
         numbers = inner_numbers(query, holdings.policy)
+        for node in numbers:
+            refuse_correlated(node, holdings.policy, holdings.engine)
         if numbers:
             first = tuple(call(alone(node), own=False) for node in numbers)
             if not all(isinstance(own.question, Question) for own in first):
                 raise QueryError(
                     "a sub-query in WHERE is one aggregate over rows of the data; ask it first, and write the number "
                     "that comes out"
+                )
+            if any(is_label(value) for own in first for value in all_values(own.question)):  # type: ignore[arg-type]
+                raise QueryError(
+                    "a sub-query in WHERE stands for a number, and not for a date or what MODE finds; ask it first, "
+                    "and write what comes out"
                 )
             different = {own.question: own for own in reversed(first)}
             order = {question: place for place, question in enumerate(different)}

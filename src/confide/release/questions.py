@@ -12,6 +12,7 @@ from confide.query.conjunction import BY_ROW, Conjunction, bind_conjunction, is_
 from confide.query.derivation.derivation import Derivation
 from confide.query.derivation.released_table import bind_derivation
 from confide.query.derivation.shape import Shapes
+from confide.query.grouping_sets import GroupingSets, grouping_sets
 from confide.query.parse import Parsed, Select, parse, parse_query
 from confide.query.rewrite import plain_form
 from confide.query.rewrite.aggregate_names import named_aggregates
@@ -40,6 +41,7 @@ class Questions:
 
     views: dict[str, View] = field(default_factory=dict)
     _remembered: dict[tuple[str, ...], Question | Derivation] = field(default_factory=dict)
+    _several: dict[tuple[str, ...], tuple[GroupingSets, Question]] = field(default_factory=dict)
 
     def read(
         self, holdings: Holdings, sql: str, limits: Limits, dialect: str, options: Mechanism
@@ -55,6 +57,24 @@ class Questions:
         if self.views or isinstance(found, Conjunction):
             return found
         return self.keep(key, found)
+
+    def several(
+        self, holdings: Holdings, sql: str, dialect: str
+    ) -> tuple[GroupingSets, Question | Conjunction | Derivation] | None:
+        """What a text asks for if it names several tables, and its plain question."""
+        key = _key(sql, dialect, {}, "auto")
+        remembered = self._several.get(key)
+        if remembered is not None and not self.views:
+            return remembered
+        several = grouping_sets(parse_query(sql, dialect))
+        if several is None:
+            return None
+        question = self.bound(holdings, several.select, len(sql), {}, dialect, "auto")
+        if isinstance(question, Question) and not self.views:
+            if len(self._several) >= _MOST_REMEMBERED:
+                self._several.clear()  # other threads may be at it as well
+            self._several[key] = several, question
+        return several, question
 
     def bound(
         self, holdings: Holdings, query: Parsed, length: int, limits: Limits, dialect: str, options: Mechanism

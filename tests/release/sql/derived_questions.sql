@@ -101,3 +101,9 @@ SELECT region FROM {GROUPS} WHERE n = (SELECT MAX(n) FROM {GROUPS})
 SELECT MONTH(day) AS m, COUNT(*) AS n FROM visit GROUP BY m HAVING m > 2
 SELECT LOWER(region) AS r, COUNT(*) AS n FROM person GROUP BY r HAVING r BETWEEN 'e' AND 'n' ORDER BY r
 SELECT age // 10 AS decade, AVG(income) AS mean FROM person GROUP BY decade HAVING decade >= 3 AND decade < 7
+-- comparisons in which no noise is left
+SELECT region, sex, COUNT(*) AS n FROM person GROUP BY region, sex QUALIFY ROW_NUMBER() OVER (PARTITION BY region ORDER BY sex) = 1
+SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY region) > 2 AS late FROM person GROUP BY region
+SELECT region, n FROM (SELECT region, n, ROW_NUMBER() OVER (ORDER BY region DESC) AS place FROM {GROUPS}) t WHERE place <= 2
+SELECT region, n - n = 0 AS none, n + 1 > n AS more FROM {GROUPS}
+SELECT COUNT(*) AS n FROM person QUALIFY ROW_NUMBER() OVER () = 1

@@ -152,6 +152,7 @@ def test_a_number_in_where_knows_the_queries_of_with(sql: str, session: Session,
 
 
 NOT_ANSWERED = [
+    (f"SELECT region, RANK() OVER (ORDER BY n) AS r FROM {GROUPS} LIMIT 0", "LIMIT 1 or more"),
     ("SELECT SUM(age) OVER () AS s FROM person", "over rows of the data"),
     (f"SELECT region, n FROM {GROUPS} JOIN person USING (region)", "holds rows"),
     (f"SELECT a.n FROM {GROUPS} a JOIN {GROUPS} b ON a.n = b.n", "differ by their noise; join on keys"),
@@ -229,11 +230,48 @@ def test_keys_that_a_threshold_shows_are_computed_with_as_well(tables: dict[str,
 def test_windows_up_to_each_row_have_a_bound_in_all(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each frame is kept for itself: many windows over many rows would take gigabytes."""
     monkeypatch.setattr(windowing, "MOST_SUMMED", 2 * 100**2)
-    sums = ", ".join(f"SUM(COUNT(*)) OVER (ORDER BY age) AS s{place}" for place in range(3))
-    answer = session.sql(f"SELECT age, {sums} FROM person GROUP BY age", epsilon=1)
+    sums = [f"SUM(COUNT(*)) OVER (ORDER BY age) AS s{place}" for place in range(3)]
+    three, two = (f"SELECT age, {', '.join(sums[:count])} FROM person GROUP BY age" for count in (3, 2))
+    assert_refused_for_free(session, three)
+    answer = session.sql(two, epsilon=1)
     assert all(value is not None for name in ("s0", "s1") for value in answer[name].values)
-    assert set(answer["s2"].values) == {None}
-    assert any("too many rows" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    "window", ["ORDER BY age", "ORDER BY n", "ORDER BY age ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"]
+)
+def test_windows_over_too_many_public_rows_are_refused(
+    window: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windowing, "MOST_FRAMED", 40)
+    source = "(SELECT age, COUNT(*) AS n FROM person GROUP BY age)"
+    assert_refused_for_free(session, f"SELECT age, SUM(n) OVER ({window}) AS s FROM {source}")
+    few = session.sql(f"SELECT age, SUM(n) OVER ({window}) AS s FROM {source} WHERE age < 9", epsilon=1)
+    assert len(few) == 9
+    assert None not in few["s"].values
+    assert session.sql(f"SELECT age, SUM(n) OVER () AS s, RANK() OVER (ORDER BY n) AS r FROM {source}", epsilon=1)
+
+
+def test_windows_over_too_many_keys_that_are_private_are_null(
+    tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many there are is released, and not known before the charge."""
+    monkeypatch.setattr(windowing, "MOST_FRAMED", 2)
+    data = {"person": tables["person"].append_column("job", [["baker"] * 400 + ["smith"] * 300 + ["miller"] * 200])}
+    with confide.testing.open(OPEN, data, seed=4) as session:
+        sums = "SELECT job, SUM(COUNT(*)) OVER (ORDER BY job) AS s FROM person GROUP BY job"
+        answer = session.sql(sums, epsilon=2)
+        assert set(answer["s"].values) == {None}
+        assert any("too many rows" in note for note in answer.notes)
+
+
+def assert_refused_for_free(session: Session, sql: str) -> None:
+    spent = session.budget.spent
+    with pytest.raises(QueryError, match="use wider bins or fewer keys"):
+        session.sql(sql, epsilon=1)
+    with pytest.raises(QueryError, match="use wider bins or fewer keys"):
+        session.plan(sql, epsilon=1)
+    assert session.budget.spent == spent
 
 
 def test_a_running_sum_is_made_of_the_one_before_it() -> None:
@@ -243,3 +281,22 @@ def test_a_running_sum_is_made_of_the_one_before_it() -> None:
     total = total_of([one, ({0: Fraction(-1), 1: Fraction(1)}, Fraction(1))])
     assert process_time() - begun < 0.05
     assert (total.constant, len(total.terms), total.terms[1]) == (4, 199_999, 2)
+
+
+@pytest.mark.parametrize("join", ["LEFT", "FULL"])
+@pytest.mark.parametrize("empty", ["one", "two"])
+def test_a_side_without_a_row_has_its_columns(join: str, empty: str, session: Session) -> None:
+    """Which groups are impossible follows from the text: a table of none has no row to count columns of."""
+    none = "WHERE region = 'N' AND region = 'S'"
+    one, two = (
+        f"SELECT region, COUNT(*) AS n FROM person {none if name == empty else ''} GROUP BY region"
+        for name in ("one", "two")
+    )
+    sql = (
+        f"WITH one AS ({one}), two AS ({two}) SELECT one.region AS a, two.region AS b, LEAST(one.n, two.n) AS n "
+        f"FROM one {join} JOIN two ON one.region = two.region"
+    )
+    found = session.sql(sql, epsilon=50).to_dicts()
+    groups = len(session.sql("SELECT region, COUNT(*) AS n FROM person GROUP BY region", epsilon=50))
+    assert len(found) == (0 if (join, empty) == ("LEFT", "one") else groups)
+    assert all((row["a"] is None) == (empty == "one") and (row["b"] is None) == (empty == "two") for row in found)

@@ -116,3 +116,57 @@ def test_a_statistic_over_a_count_is_no_sum_over_it(before: str) -> None:
             found = next(column for column in opened.sql(sql, epsilon=1000).values if column.name == "r")
             assert found.values[0] == pytest.approx(8 if "+" in sql else 7, abs=0.5)
             assert found.low[0] <= found.values[0] <= found.high[0]
+
+
+GROUPS = "(SELECT g, COUNT(*) AS n FROM many GROUP BY g)"
+OF_ALL = {
+    "SELECT g, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS r FROM many GROUP BY g": 1,
+    "SELECT g, 100.0 * COUNT(*) / NULLIF(SUM(COUNT(*)) OVER (), 0) AS r FROM many GROUP BY g": 100,
+    f"SELECT g, 100 * (n / SUM(n) OVER ()) AS r FROM {GROUPS}": 100,
+    f"SELECT g, CAST(n AS DOUBLE) / (SELECT SUM(n) FROM {GROUPS}) AS r FROM {GROUPS}": 1,
+    f"WITH c AS {GROUPS}, a AS (SELECT SUM(n) AS total FROM c) SELECT g, n / total AS r FROM c CROSS JOIN a": 1,
+}
+SIZES = [0, 1, 1, 3, 40, 900]
+
+
+def many(seed: int, sizes: list[int], budget: dict[str, Any]) -> Any:
+    labels = [f"g{place}" for place in range(len(sizes))]
+    policy = {
+        "confide": 1, "budget": budget, "unit": "row", "tables": {"many": {"columns": {"g": {"values": labels}}}},
+    }  # fmt: skip
+    frame = pl.DataFrame({"g": [label for label, size in zip(labels, sizes, strict=True) for _ in range(size)]},
+                         schema={"g": pl.String})  # fmt: skip
+    return confide.testing.open(policy, {"many": frame}, seed=seed)
+
+
+@pytest.mark.parametrize("sql", OF_ALL)
+def test_a_share_of_all_groups_is_one_piece(sql: str) -> None:
+    """However it is written: by the law of a group and of the others, within 0 and 1."""
+    with many(3, SIZES, {"epsilon": 1000}) as opened:
+        column = opened.sql(sql, epsilon=0.1).values[0]
+    with many(3, SIZES, {"epsilon": 1000}) as opened:  # the same noise
+        first = opened.sql(next(iter(OF_ALL)), epsilon=0.1).values[0]
+    with many(3, SIZES, {"epsilon": 1000}) as opened:
+        both = "SELECT g, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM many GROUP BY g"
+        apart = opened.sql(both, 0.1, confidence=0.975)
+    for row in range(len(SIZES)):
+        found = column.values[row], column.low[row], column.high[row]
+        wanted = first.values[row], first.low[row], first.high[row]
+        assert found == pytest.approx([OF_ALL[sql] * own for own in wanted])
+        assert 0 <= found[1] <= found[0] <= found[2] <= OF_ALL[sql]
+        pieces = apart["n"].high[row] / apart["t"].low[row] - apart["n"].low[row] / apart["t"].high[row]
+        assert wanted[2] - wanted[1] <= pieces * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sizes", [SIZES, [0] * 6, [2] * 20, [0, 500]], ids=["skewed", "empty", "tiny", "one"])
+@pytest.mark.parametrize("budget", [{"epsilon": 1000}, {"epsilon": 1000, "delta": 1e-9}], ids=["pure", "rho"])
+def test_shares_of_all_groups_hold(sizes: list[int], budget: dict[str, Any]) -> None:
+    """At 0.9, of 40 answers: fewer than 0.82 of at least 80 cells hold once in 100 times; seeds are fixed."""
+    held, cells, whole = 0, 0, sum(sizes)
+    for seed in range(40):
+        with many(seed, sizes, budget) as opened:
+            column = opened.sql(next(iter(OF_ALL)), epsilon=0.2, confidence=0.9).values[0]
+        for size, low, high in zip(sizes, column.low, column.high, strict=True):
+            held += low <= size / whole <= high if whole else (low, high) == (0, 1)
+            cells += 1
+    assert held >= 0.82 * cells

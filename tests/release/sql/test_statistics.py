@@ -108,7 +108,7 @@ def test_wide_and_unbounded_columns_say_what_they_assume(people: Session) -> Non
         ("SELECT MEDIAN(town) FROM person", {}, "text"),
         ("SELECT MEDIAN(region) FROM person", {}, "category"),
         ("SELECT MEDIAN(person_id) FROM person", {}, "id"),
-        ("SELECT MEDIAN(born) FROM person", {}, "dates"),
+        ("SELECT STDDEV(born) FROM person", {}, "date"),
         ("SELECT MEDIAN(DISTINCT age) FROM person", {}, "one number"),
         ("SELECT MEDIAN(income) AS m FROM person", {"mechanism": "pair"}, "svt"),
         ("SELECT MEDIAN(age) AS m FROM person", {"mechanism": "magic"}, "pair"),

@@ -77,6 +77,37 @@ def test_another_strategy_is_another_request() -> None:
         assert session.budget.spent == pytest.approx(spent)
 
 
+def test_another_goal_is_another_request_and_the_usual_one_has_no_name() -> None:
+    session = people(samples.APPROXIMATE)
+    wanted = confide.marginals(1, ["region", "sex", "age"]) + confide.marginals(2, ["region", "sex"])
+    session.answer(wanted, epsilon=1)
+    assert session.answer(wanted, epsilon=1, goal="typical").stored
+    assert not session.answer(wanted, epsilon=1, goal="worst").stored
+    plans = {goal: session.plan_answer(wanted, epsilon=1, goal=goal) for goal in ("typical", "worst")}
+    assert plans["worst"].worst < plans["typical"].worst
+    assert plans["worst"].deviation > plans["typical"].deviation
+    assert plans["worst"].goal == "worst"
+    assert "widest interval" in str(plans["worst"])
+
+
+def test_what_is_no_goal_is_refused_with_what_is() -> None:
+    session = people()
+    for goal in ("best", None, 3):
+        with pytest.raises(ParameterError, match="write goal='typical'"):
+            session.plan_answer(confide.ranges("age"), epsilon=1, goal=goal)
+    with pytest.raises(ParameterError, match="there is no goal='worst' for it"):
+        session.answer(confide.ranges("age"), epsilon=1, goal="worst", strategy="privtree")
+    assert session.budget.spent == 0
+
+
+@pytest.mark.parametrize("missing", [("nothing",), ("region", "age")])
+def test_a_marginal_that_was_not_asked_for_is_refused(missing: tuple[str, ...]) -> None:
+    found = people().answer(confide.marginals(1, ["region", "sex"]) + confide.prefixes("age", by="region"), epsilon=1)
+    assert found.marginal("sex").title == "sex"
+    with pytest.raises(ParameterError, match=r"ask answers\.sql|was not measured"):
+        found.marginal(*missing)
+
+
 def test_one_row_for_each_answer() -> None:
     found = people().answer(
         confide.ranges("age", bins=20)

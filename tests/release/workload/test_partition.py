@@ -1,4 +1,4 @@
-"""Strategies that look first: parts at a quarter of ε, exact laws for whole parts, bounds for their cells."""
+"""Strategies that look first: parts at a part of the cost, exact laws for whole parts, bounds for their cells."""
 
 from fractions import Fraction
 from typing import Any
@@ -11,7 +11,11 @@ import confide
 import confide.testing
 from confide.errors import ParameterError
 from confide.privacy.loss import ZCDP, PureDP
-from confide.release.workload.partition_price import Split
+from confide.release.workload import partition_price
+from confide.release.workload.partition_price import Split, price_partition, suits_parts, widest
+from confide.release.workload.request import WorkloadOptions, bind_answer
+from confide.workload.asked import AskedTable
+from confide.workload.strategy.dense import DenseLine
 from confide.workload.strategy.partition import Partition
 from tests.release import samples
 
@@ -81,12 +85,12 @@ def test_empty_stretches_are_one_part() -> None:
 
 def test_what_is_spent_on_finding_and_on_measuring_adds_up() -> None:
     pure = Split.of(PureDP(Fraction(1)))
-    assert pure.measuring == PureDP(Fraction(3, 4))
-    assert pure.finding == Fraction(1, 4)
+    assert pure.measuring == PureDP(Fraction(4, 5))
+    assert pure.finding == Fraction(1, 5)
     both = Split.of(ZCDP(Fraction(1, 10)))
     assert isinstance(both.measuring, ZCDP)
     assert both.finding**2 / 2 + both.measuring.rho == Fraction(1, 10)
-    assert both.measuring.rho >= Fraction(15, 160)
+    assert both.measuring.rho >= Fraction(74, 1_000)
 
 
 def test_rows_that_are_replaced_change_two() -> None:
@@ -104,6 +108,85 @@ def test_what_is_refused() -> None:
         people.plan_answer(confide.ranges("x", by="g"), within=100, strategy="privtree")
     with pytest.raises(ParameterError, match="not fitted to parts"):
         people.answer(confide.ranges("x"), epsilon=1, strategy="dawa").microdata()
+
+
+def long_session(size: int | None, budget: dict[str, Any], cells: int = 512, rows: str = "private") -> Any:
+    facts = {} if size is None else {"size": size}
+    table = {"rows": rows, **facts, "columns": {"x": {"range": [0, cells - 1]}, "g": {"values": ["a", "b"]}}}
+    policy = {"confide": 1, "budget": budget, "unit": "row", "tables": {"t": table}}
+    own = np.random.default_rng(2).geometric(0.1, 2_000) - 1
+    own = own[own < cells]
+    return confide.testing.open(policy, data={"t": pl.DataFrame({"x": own, "g": ["a"] * len(own)})}, seed=2)
+
+
+@pytest.mark.parametrize("budget", [samples.PURE, samples.APPROXIMATE], ids=["pure", "approximate"])
+def test_auto_finds_parts_where_the_policy_says_that_rows_are_few(budget: dict[str, Any]) -> None:
+    few = long_session(2_000 if budget is samples.PURE else 100, budget)
+    asked = confide.prefixes("x")
+    plan = few.plan_answer(asked, epsilon=1)
+    assert plan.strategy == "privtree"
+    assert "strategy='exact'" in str(plan)
+    found = few.answer(asked, epsilon=1)
+    assert "privtree" in found.strategy
+    assert few.plan_answer(asked, epsilon=1, strategy="exact").strategy != "privtree"
+    assert few.answer(asked, epsilon=1, strategy="exact").strategy != found.strategy
+    for other, workload in (
+        (long_session(200_000, budget), asked),  # many rows
+        (long_session(None, budget), asked),  # nobody says how many
+        (long_session(500, budget, cells=100), asked),  # a short column
+        (few, confide.marginals(k=1, columns=["x"])),  # cells alone
+        (few, confide.ranges("x", by="g")),  # two columns
+    ):
+        own = other.plan_answer(workload, epsilon=1)
+        assert not own.looks
+        assert not own.advice
+
+
+def test_rows_of_which_a_unit_changes_several_are_fewer() -> None:
+    cost, tables = PureDP(Fraction(1)), (AskedTable((0,), ("prefix",)),)
+    assert not suits_parts((512,), tables, 20_000, cost)
+    assert suits_parts((512,), tables, 20_000, cost, changes=2)
+    assert suits_parts((512,), tables, 16_384, cost)
+    both = ZCDP(Fraction(1, 2), Fraction(1, 10**9))
+    assert suits_parts((512,), tables, 512, both)
+    assert not suits_parts((512,), tables, 513, both)
+
+
+def test_widths_that_are_promised_stay_with_strategies_that_do_not_look() -> None:
+    few = long_session(2_000, samples.PURE)
+    plan = few.plan_answer(confide.prefixes("x"), within=100)
+    assert not plan.looks
+    assert "strategy='exact': write it" in str(plan)
+    found = few.answer(confide.prefixes("x"), epsilon=plan.cost.epsilon, strategy="exact")
+    table = found.to_arrow()
+    assert (table["count_high"].to_numpy() - table["count_low"].to_numpy()).max() <= 201
+
+
+def test_no_sum_of_whole_parts_is_wider_than_planned() -> None:
+    """For partitions of every sort, under both kinds of noise, and where the best strategy would pass the plan."""
+    partitions = [Partition((0, CELLS)), Partition((0, 1, 2, 3, CELLS)), Partition((0, 100, 101, 200, CELLS))]
+    partitions.append(Partition(tuple(range(CELLS + 1))))
+    for budget in (PureDP(Fraction(1)), ZCDP(Fraction(1, 2), Fraction(1, 10**9))):
+        for asked in (confide.prefixes("x"), confide.ranges("x")):
+            people = session(samples.PURE)
+            options = WorkloadOptions(asked, "privtree")
+            request = bind_answer(people._holdings, options, Fraction(1))
+            priced = price_partition(request, budget)
+            (kind,) = request.linear.tables[0].kinds
+            most = widest(priced.design.blocks[0], priced.noises[0], kind, 0.95)
+            for partition in partitions:
+                assert widest(*priced.measured_parts(partition), kind, 0.95) <= most * (1 + 1e-9)
+
+
+def test_a_strategy_that_would_pass_the_plan_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = session(samples.PURE)
+    request = bind_answer(people._holdings, WorkloadOptions(confide.prefixes("x"), "privtree"), Fraction(1))
+    priced = price_partition(request, PureDP(Fraction(1)))
+    poor = DenseLine("poor", np.vstack([1_000 * np.eye(4), np.ones((1, 4))]).astype(np.int32)[::-1].copy())
+    weak = DenseLine("weak", np.vstack([np.eye(4), 10_000 * np.ones((1, 4))]).astype(np.int32))
+    for line, taken in ((poor, "poor"), (weak, "hierarchy")):
+        monkeypatch.setattr(partition_price, "line_for_parts", lambda *_, line=line: line)
+        assert priced.measured_parts(Partition((0, 1, 2, 3, CELLS)))[0].lines[0].name == taken
 
 
 def test_parts_within_and_parts_touched() -> None:

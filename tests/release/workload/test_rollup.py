@@ -100,9 +100,12 @@ def test_units_of_several_rows_pay_for_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("SELECT region, AVG(age) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
-        ("SELECT region, COUNT(*) FILTER (WHERE age < 3) AS a FROM person GROUP BY ROLLUP(region)", "for COUNT"),
-        ("SELECT region, 2 * COUNT(*) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
+        ("SELECT region, MEDIAN(age) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
+        ("SELECT region, STDDEV(age) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
+        ("SELECT region, COUNT(DISTINCT age) AS a FROM person GROUP BY ROLLUP(region)", "answered for COUNT"),
+        ("SELECT region, COUNT(*) * COUNT(*) AS a FROM person GROUP BY ROLLUP(region)", "sums of these"),
+        ("SELECT GROUPING(region) AS g FROM person GROUP BY ROLLUP(region)", "which is public"),
+        ("SELECT GROUPING(sex) AS g, COUNT(*) AS n FROM person GROUP BY ROLLUP(region)", "no key of GROUP BY"),
         ("SELECT region, COUNT(*) AS n FROM person GROUP BY ROLLUP(region) ORDER BY n", "leave them out"),
         ("SELECT town, COUNT(*) AS n FROM person GROUP BY ROLLUP(town)", "declared columns"),
         ("SELECT region, COUNT(*) AS n FROM visit JOIN person USING (person_id) GROUP BY ROLLUP(region)", "one table"),
@@ -119,3 +122,28 @@ def test_options_of_one_table_are_refused() -> None:
     for more in ({"within": 5}, {"epsilon": 1, "split": {"n": 1}}, {"epsilon": 1, "mechanism": "pair"}):
         with pytest.raises(ParameterError, match="one table"):
             people().sql(ROLLUP, **more)
+
+
+@pytest.mark.parametrize("unit", ["row", "person.person_id"])
+@pytest.mark.parametrize("tables", ["ROLLUP(a, b)", "GROUPING SETS ((a), (b))", "GROUPING SETS ((a, c), (b, c))"])
+def test_rows_without_a_value_are_in_no_table(unit: str, tables: str) -> None:
+    """Tables count the same rows, read as one or as several: 90 places of each key are too many for one."""
+    many = list(range(90))
+    columns: dict[str, Any] = {name: {"values": many} for name in "abc"}
+    if unit != "row":
+        columns["person_id"] = {"type": "id"}
+    policy = {"budget": {"epsilon": 10**6}, "unit": unit, "tables": {"person": {"columns": columns}}}
+    frame = samples.pl.DataFrame(
+        {"person_id": range(6), "a": [1, 1, None, 2, 999, 1], "b": [3, None, 3, 3, 3, 4], "c": [5, 5, 5, 5, 5, None]}
+    )
+    session = confide.testing.open(policy, data={"person": frame}, seed=1)
+    names = [name for name in "abc" if name in tables]
+    text = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM person GROUP BY {tables}"
+    whole = [row for row in frame.rows(named=True) if all(row[name] in many for name in names)]
+    exact: dict[Any, int] = {}
+    for own in [("a", "b"), ("a",), ()] if "ROLLUP" in tables else [("a", *names[2:]), ("b", *names[2:])]:
+        for row in whole:
+            key = tuple(row[name] if name in own else None for name in names)
+            exact[key] = exact.get(key, 0) + 1
+    for row in session.sql(text, epsilon=10**5).to_dicts():
+        assert round(row["n"]) == exact.get(tuple(row[name] for name in names), 0)

@@ -52,12 +52,15 @@ class ValueColumn:
     is the whole range that the policy allows, and an estimate would be made up. `values` has a number there all the
     same, the one that ORDER BY and HAVING looked at.
 
+    `possible` are, of a column that MODE found, the values that each row may have; the ends are the first and the last
+    of them, in the order of the policy.
+
     Of truths False comes before True; of texts that CASE makes of released numbers the ends are the first and the last
     that are possible, in its order. None is NULL.
     """
 
     name: str
-    type: Literal["integer", "number", "boolean", "text"]
+    type: KeyType
     values: tuple[Any, ...]
     low: tuple[Any, ...]
     high: tuple[Any, ...]
@@ -65,6 +68,10 @@ class ValueColumn:
     assumes: str
     note: str = ""
     unknown: tuple[int, ...] = ()
+    among: tuple[Any, ...] = ()
+    """What MODE finds in some row: all values that are possible in one of them."""
+    places: tuple[tuple[int, ...], ...] = ()
+    """Which of those are possible in each row; none are named in the rows that are `unknown`, where all are."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -82,6 +89,17 @@ class ValueColumn:
         return np.array(filled, dtype=dtype)
 
     @property
+    def possible(self) -> tuple[tuple[Any, ...], ...]:
+        """Of MODE, for each row the values that it may be at the stated confidence; empty for all other columns."""
+        return tuple(map(self.possible_in, range(len(self.places))))
+
+    def possible_in(self, row: int) -> tuple[Any, ...]:
+        """The same of one row."""
+        if not self.places[row]:
+            return () if self.values[row] is None else self.among
+        return tuple(self.among[place] for place in self.places[row])
+
+    @property
     def _known(self) -> Sequence[Any]:
         if not self.unknown:
             return self.values
@@ -91,9 +109,14 @@ class ValueColumn:
 
 _KEPT: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
     KeyColumn: ("KeyColumn", ("name", "type", "values")),
-    ValueColumn: ("ValueColumn", ("name", "type", "values", "low", "high", "mechanism", "assumes", "note", "unknown")),
+    ValueColumn: (
+        "ValueColumn",
+        ("name", "type", "values", "low", "high", "mechanism", "assumes", "note", "unknown", "among", "places"),
+    ),
 }
 """How columns are called in a ledger, whatever their classes are called here."""
+_WHERE_ANY: Final = frozenset(("unknown", "among", "places"))
+"""Fields that are kept where there is something in them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -244,6 +267,9 @@ class Answer:
             "neighbours": self.neighbours,
             "notes": [*self.notes, *(f"{c.name}: {c.note}" for c in self.values if c.note), *self.wider],
         }
+        possible = {column.name: column.possible for column in self.values if column.places}
+        if possible:
+            facts["possible"] = {name: [list(map(_json, own)) for own in rows] for name, rows in possible.items()}
         if self.chosen is not None:
             shown, groups = self.chosen
             jointly = {"jointly": True} if self.jointly else {}
@@ -297,7 +323,11 @@ class Answer:
         columns = []
         for column in self.columns:
             kind, fields = _KEPT[type(column)]
-            kept = {name: _plain(getattr(column, name)) for name in fields if name != "unknown" or column.unknown}  # type: ignore[union-attr]
+            kept = {
+                name: _plain(getattr(column, name))
+                for name in fields
+                if name not in _WHERE_ANY or getattr(column, name)
+            }
             columns.append({"kind": kind, **kept})
         facts = {
             "format": _FORMAT,
@@ -353,8 +383,8 @@ def _restored(name: str, fields: dict[str, Any]) -> Any:
     value = fields[name]
     if not isinstance(value, list):
         return value
-    if name == "unknown":
-        return tuple(value)
+    if name in ("unknown", "places"):
+        return tuple(tuple(part) if isinstance(part, list) else part for part in value)
     if fields["type"] == "date":
         return tuple(None if part is None else date.fromisoformat(part) for part in value)
     if "low" in fields and fields["type"] != "text" and str in set(map(type, value)):

@@ -10,13 +10,26 @@ import numpy as np
 from confide.mechanism import Measurement
 from confide.query.grouping import group_places
 from confide.query.key_value import HOLDS, key_holds, key_kind, spelled
-from confide.query.question import AllOf, AnyOf, Comparison, Condition, Shown, Value, measures_of, statistics_of
+from confide.query.question import (
+    AllOf,
+    AnyOf,
+    Commonest,
+    Comparison,
+    Condition,
+    Dated,
+    Shown,
+    Value,
+    measures_of,
+    statistics_of,
+)
 from confide.query.question import ShownKey as KeyPlace
 from confide.query.question import ShownValue as ValuePlace
+from confide.query.released_kind import released_kind
 from confide.release.answer.answer import KeyColumn, ValueColumn
 from confide.release.answer.chosen import cut_by_value, level, passes_by_value
 from confide.release.answer.estimate import Estimate, doubles
-from confide.release.answer.evaluation import Evaluator
+from confide.release.answer.evaluation import NOT_TOLD, Evaluator, ToldMeasures
+from confide.release.answer.labelled_values import label_cells, label_column
 
 
 class Told(Protocol):
@@ -43,13 +56,14 @@ class AnswerTable:
         confidence: float,
         statistics: Sequence[tuple[Told, Estimate]] = (),
         most: int | None = None,
+        told: ToldMeasures = NOT_TOLD,
     ) -> None:
         self.question = question
         self.confidence = confidence
         self.most = most
         self.mechanisms = mechanisms
         self.plans = [plan for plan, _ in statistics]
-        self.evaluator = Evaluator(question.measures, measurements, [estimate for _, estimate in statistics])
+        self.evaluator = Evaluator(question.measures, measurements, [estimate for _, estimate in statistics], told)
         places = keys if keys is not None else group_places(question)
         self.groups = len(places)
         self._places = places
@@ -91,8 +105,7 @@ class AnswerTable:
         """Of the rows that are shown, with intervals that hold for rows that were so chosen."""
         every = self.estimate(value)
         values = every.values[self.rows]
-        empty = None if every.empty is None else every.empty[self.rows]
-        part = replace(every, values=values, low=every.low[self.rows], high=every.high[self.rows], empty=empty)
+        part = _of_rows(every, self.rows)
         needed = self.confidence if self.chosen is None else level(self.confidence, *self.chosen)
         if needed == self.confidence:
             return part
@@ -104,17 +117,8 @@ class AnswerTable:
     @cached_property
     def _chosen_evaluator(self) -> Evaluator:
         measurements = [replace(part, values=part.values[self.rows]) for part in self.evaluator.measurements]
-        statistics = [
-            replace(
-                part,
-                values=part.values[self.rows],
-                low=part.low[self.rows],
-                high=part.high[self.rows],
-                empty=None if part.empty is None else part.empty[self.rows],
-            )
-            for part in self.evaluator.statistics
-        ]
-        return Evaluator(self.question.measures, measurements, statistics)
+        statistics = [_of_rows(part, self.rows) for part in self.evaluator.statistics]
+        return Evaluator(self.question.measures, measurements, statistics, self.evaluator.told)
 
     def _column(self, column: KeyPlace | ValuePlace) -> KeyColumn | ValueColumn:
         if isinstance(column, KeyPlace):
@@ -122,17 +126,26 @@ class AnswerTable:
             kind = key_kind(self.question.keys[column.key])
             return KeyColumn(column.name, kind, tuple(spelled[row] for row in self.rows))
         estimate = self._shown(column.value)
+        if isinstance(column.value, Dated | Commonest):
+            return self._labelled(column.name, column.value, estimate)
         values, low, high = (
             tuple(_number(number, estimate.whole) for number in part)
             for part in (estimate.values, estimate.low, estimate.high)
         )
-        name = self._mechanism(column.value)
-        conditions = [self.plans[place].condition for place in sorted(statistics_of(column.value))]
-        assumed = [f"the interval assumes {condition}" for condition in dict.fromkeys(conditions) if condition]
-        note = "; ".join(part for part in (*assumed, _note(estimate)) if part)
         whole: Literal["integer", "number"] = "integer" if estimate.whole else "number"
-        unknown = () if estimate.empty is None else tuple(map(int, np.flatnonzero(estimate.empty)))
-        return ValueColumn(column.name, whole, values, low, high, name, estimate.assumes, note, unknown)
+        name, note = self._mechanism(column.value), self._said(column.value, estimate)
+        return ValueColumn(column.name, whole, values, low, high, name, estimate.assumes, note, _unknown(estimate))
+
+    def _labelled(self, name: str, value: Dated | Commonest, estimate: Estimate) -> ValueColumn:
+        """A column of dates, or of the values that MODE found."""
+        cells, said = label_cells(value, estimate), self._said(value, estimate)
+        kind, mechanism = released_kind(value), self._mechanism(value)
+        return label_column(name, cells, kind, mechanism, estimate.assumes, said, _unknown(estimate))
+
+    def _said(self, value: Value, estimate: Estimate) -> str:
+        conditions = [self.plans[place].condition for place in sorted(statistics_of(value))]
+        assumed = [f"the interval assumes {condition}" for condition in dict.fromkeys(conditions) if condition]
+        return "; ".join(part for part in (*assumed, _note(estimate)) if part)
 
     def _mechanism(self, value: Value) -> str:
         used = [self.mechanisms[place] for place in sorted(measures_of(value))]
@@ -175,6 +188,19 @@ class AnswerTable:
                 first, second = (doubles(self.estimate(side).values) for side in (left, right))
                 return np.broadcast_to(HOLDS[operation](first, second), (self.groups,))
         assert_never(condition)
+
+
+def _of_rows(part: Estimate, rows: Sequence[int]) -> Estimate:
+    """A column of estimates, in some rows."""
+    empty = None if part.empty is None else part.empty[rows]
+    possible = None if part.possible is None else part.possible[rows]
+    return replace(
+        part, values=part.values[rows], low=part.low[rows], high=part.high[rows], empty=empty, possible=possible
+    )
+
+
+def _unknown(estimate: Estimate) -> tuple[int, ...]:
+    return () if estimate.empty is None else tuple(map(int, np.flatnonzero(estimate.empty)))
 
 
 def _note(estimate: Estimate) -> str:

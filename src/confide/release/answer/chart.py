@@ -56,9 +56,9 @@ def error_bars(answer: "Answer", path: object = None) -> Any:
     import altair as alt  # noqa: PLC0415  heavy, and loaded when used
 
     keys = arranged(answer.keys)
-    shown = [column for column in answer.values if column.type in ("integer", "number")]
+    shown = [column for column in answer.values if column.type in ("integer", "number") and not column.places]
     if not shown:
-        raise ParameterError("there is no number to draw: the columns of this answer are keys, texts or truths")
+        raise ParameterError("there is no number to draw: the columns of this answer are keys, texts, dates or truths")
     drawn = [_panel(answer, column, keys) for column in shown]
     several = len(drawn) > 1
     by = _listed([key.name for key in answer.keys])

@@ -4,6 +4,8 @@ The half-width of an interval is shown to two digits, and what it belongs to as 
 that an interval that is shown holds whatever the exact one holds. Numbers that are taken elsewhere are not rounded.
 """
 
+from collections.abc import Sequence
+from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from math import floor, isfinite, isinf, log10
 from typing import Final
@@ -14,12 +16,15 @@ NO_INFORMATION: Final = "no information"
 _KEPT: Final = 2
 _EXACT: Final = Context(prec=10_000)
 _LONGEST: Final = 15
+_LISTED: Final = 6
 
 
-def number(value: float | str | None) -> str:
+def number(value: float | str | date | None) -> str:
     """Enough digits to be exact for integers, and six significant ones otherwise; truths and texts in words."""
     if value is None:
         return "NULL"
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, bool | str):
         return value if isinstance(value, str) else str(value).lower()
     if isinstance(value, int):
@@ -33,18 +38,33 @@ def number(value: float | str | None) -> str:
     return f"{value:.6g}"
 
 
-def with_interval(value: float | str | None, low: float | str | None, high: float | str | None) -> tuple[str, str]:
+Shown = int | float | str | date | None
+
+
+def with_interval(value: Shown, low: Shown, high: Shown) -> tuple[str, str]:
     """An estimate and its interval, as they are shown."""
-    if any(part is None or isinstance(part, bool | str) for part in (value, low, high)):
+    if any(part is None or isinstance(part, bool | str | date) for part in (value, low, high)):
         return number(value), f"{number(low)} … {number(high)}"
-    assert not isinstance(value, str | None)
-    assert not isinstance(low, str | None)
-    assert not isinstance(high, str | None)
+    assert not isinstance(value, str | date | None)
+    assert not isinstance(low, str | date | None)
+    assert not isinstance(high, str | date | None)
     place = _place(low, high, all(isinstance(part, int) for part in (value, low, high)))
     if place is None:
         return number(value), f"{number(low)} … {number(high)}"
     ends = _cut(low, place, ROUND_FLOOR), _cut(high, place, ROUND_CEILING)
     return _cut(value, place, ROUND_HALF_EVEN), " … ".join(ends)
+
+
+def possible_values(values: Sequence[Shown]) -> str:
+    """Which values are possible, in words; of many the first and the last."""
+    if len(values) <= _LISTED:
+        return ", ".join(map(_named, values))
+    return f"{_named(values[0])} … {_named(values[-1])} ({len(values):,} values)"
+
+
+def _named(value: Shown) -> str:
+    """As the key of a group: a year has no comma."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else number(value)
 
 
 def half_width(half: float) -> str:

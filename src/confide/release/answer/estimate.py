@@ -19,7 +19,9 @@ LARGEST: Final = float_info.max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A column of numbers, each inside its interval. `whole`: integers. `empty`: where the group may be empty."""
+    """A column of numbers, each inside its interval. `whole`: integers. `empty`: where the group may be empty.
+    `possible`: where more is known than the ends, which numbers there may be.
+    """
 
     values: Array
     low: Array
@@ -27,6 +29,7 @@ class Estimate:
     whole: bool = False
     empty: Array | None = None
     assumes: Assumes = "always"
+    possible: Array | None = None
 
 
 def inside(values: Array, low: Array, high: Array) -> Estimate:

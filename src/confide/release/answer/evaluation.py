@@ -9,7 +9,7 @@ that none has, an end that passes the doubles is infinite, an estimate stays fin
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, lcm
@@ -29,6 +29,8 @@ from confide.query.question import (
     Arithmetic,
     Association,
     Between,
+    Commonest,
+    Dated,
     Estimated,
     FixedNumber,
     Magnitude,
@@ -62,6 +64,20 @@ changes no interval, and squares of what is left are doubles.
 
 
 @dataclass(frozen=True, slots=True)
+class ToldMeasures:
+    """Measures that are told by numbers measured in their place, exactly: as sums of these, with coefficients."""
+
+    numbers: tuple[Measure, ...] = ()
+    """What is measured in their place, after the measures of the question."""
+    terms: Mapping[int, tuple[tuple[int, Fraction], ...]] = field(default_factory=dict)
+    agree: frozenset[int] = frozenset()
+    """Those whose estimates stay where noise took them, so that parts add up to totals."""
+
+
+NOT_TOLD: Final = ToldMeasures()
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluator:
     """Evaluates values over one set of measurements, all groups at once."""
 
@@ -69,6 +85,8 @@ class Evaluator:
     measurements: Sequence[Measurement]
     statistics: Sequence[Estimate] = ()
     """Measured at the confidence that `needed_confidences` asks for."""
+    told: ToldMeasures = NOT_TOLD
+    """Of these measures the measurements are not looked at."""
     _linears: dict[int, Linear | None] = field(default_factory=dict, init=False, repr=False)
     _shares: MissShares = field(default_factory=MissShares, init=False, repr=False)
 
@@ -85,7 +103,7 @@ class Evaluator:
         if linear is not None:
             return self._combination(*linear, confidence)
         match value:
-            case Estimated(statistic):
+            case Estimated(statistic) | Dated(Estimated(statistic)) | Commonest(statistic):
                 return self.statistics[statistic]
             case Mean():
                 return self._mean(value, confidence)
@@ -117,7 +135,18 @@ class Evaluator:
         linear = self._linear(value)
         if linear is None:
             return None
-        return combined_half_width([(c, self.measurements[m].law) for m, c in linear[0].items()], confidence)
+        terms = self._noised(linear[0])
+        return combined_half_width([(c, self.measurements[m].law) for m, c in terms.items()], confidence)
+
+    def _noised(self, coefficients: Mapping[int, Fraction]) -> Mapping[int, Fraction]:
+        """The same combination, of numbers that were measured."""
+        if not any(place in self.told.terms for place in coefficients):
+            return coefficients
+        found: dict[int, Fraction] = {}
+        for place, factor in coefficients.items():
+            for number, share in self.told.terms.get(place, ((place, Fraction(1)),)):
+                found[number] = found.get(number, Fraction(0)) + factor * share
+        return {number: factor for number, factor in found.items() if factor}
 
     def _linear(self, value: Value) -> Linear | None:
         """The value as a linear combination of measures, if it is one."""
@@ -136,13 +165,18 @@ class Evaluator:
                 if first is None or second is None:
                     return None
                 return _linear_arithmetic(operation, first, second)
-            case Estimated() | Mean() | Spread() | Association() | Occurs() | Between() | Magnitude() | Rounded():
+            case Estimated() | Dated() | Commonest() | Mean() | Spread() | Association() | Occurs():
+                return None
+            case Between() | Magnitude() | Rounded():
                 return None
         assert_never(value)
 
     def _combination(self, coefficients: dict[int, Fraction], constant: Fraction, confidence: Confidence) -> Estimate:
-        terms = [(self.measurements[m], c, self.measures[m]) for m, c in coefficients.items() if c]
-        if len(terms) == 1 and constant == 0:
+        measures = (*self.measures, *self.told.numbers)
+        noised = self._noised(coefficients)
+        terms = [(self.measurements[m], c, measures[m]) for m, c in noised.items() if c]
+        apart = not self.told.agree.isdisjoint(coefficients)
+        if len(terms) == 1 and constant == 0 and not apart:
             return self._single(*terms[0], confidence)
         scale = Fraction(1, lcm(*(coefficient.denominator for _, coefficient, _ in terms)))
         whole = [int(coefficient / scale) for _, coefficient, _ in terms]
@@ -157,12 +191,13 @@ class Evaluator:
             moved = total + int(constant)
             one = self._one_sided(terms, whole, confidence, half) if _near(moved, half, low, high) else half
             ends = bounded_ends(moved, math.ceil(half), math.ceil(one), _lowered(low), _raised(high))
-            return _whole(*ends)
+            return _whole(moved, *ends[1:]) if apart else _whole(*ends)
         exact = np.array([Fraction(index) * scale + constant for index in total], dtype=object)
         one = self._one_sided(terms, whole, confidence, half) if _near(exact, half * scale, low, high) else half
         parts = bounded_ends(exact, half * scale, one * scale, low, high)
+        parts = (exact, *parts[1:]) if apart else parts
         values, least, most = (np.array([nearest_double(number) for number in part]) for part in parts)
-        return inside(values, least, most)
+        return Estimate(values, least, most) if apart else inside(values, least, most)
 
     def _one_sided(
         self, terms: Sequence[Any], factors: Sequence[int], confidence: Confidence, half: Fraction

@@ -9,6 +9,8 @@ from confide.query.question import (
     Arithmetic,
     Association,
     Between,
+    Commonest,
+    Dated,
     Estimated,
     FixedNumber,
     Magnitude,
@@ -57,7 +59,7 @@ class MissShares:
                 return (min(1, first + second), True) if one and two and alone else (first + second, False)
             case Between(inner) | Magnitude(inner) | Rounded(inner):
                 return self._count(inner)[0], False
-            case Estimated() | Mean() | Spread() | Association() | Occurs():
+            case Estimated() | Dated() | Commonest() | Mean() | Spread() | Association() | Occurs():
                 return 1, False
         assert_never(value)
 
@@ -70,7 +72,7 @@ def needed_confidences(values: Iterable[Value], confidence: Confidence) -> dict[
     while pending:
         value, level = pending.pop()
         match value:
-            case Estimated(statistic):
+            case Estimated(statistic) | Dated(Estimated(statistic)) | Commonest(statistic):
                 needed[statistic] = max(needed.get(statistic, 0.0), _raised(level))
             case Arithmetic(_, left, right):
                 first, second = shares.of(value, level)

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from confide.host import notebook
-from confide.release.answer.digits import NO_INFORMATION, half_width, with_interval
+from confide.release.answer.digits import NO_INFORMATION, half_width, possible_values, with_interval
 from confide.release.cost import rooms_text
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ def cells(answer: "Answer", row: int) -> list[str]:
             texts.append("NULL" if value is None else str(value))
         else:
             low, high = column.low[row], column.high[row]  # type: ignore[union-attr]
-            estimate, interval = with_interval(column.values[row], low, high)
+            if column.places:  # type: ignore[union-attr]
+                found = column.possible_in(row)  # type: ignore[union-attr]
+                estimate, interval = possible_values([column.values[row]]), possible_values(found)
+            else:
+                estimate, interval = with_interval(column.values[row], low, high)
             known = row not in column.unknown  # type: ignore[union-attr]
             texts += [estimate if known else NO_INFORMATION, interval]
     return texts

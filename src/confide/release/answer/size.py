@@ -12,13 +12,15 @@ from typing import Any, Final
 
 from confide.errors import ConfideError, ParameterError, QueryError
 from confide.privacy.limits import LONGEST_ANSWER
-from confide.query.question import Question, ShownValue
-from confide.query.tree import DeclaredKey, Key
+from confide.query.question import Commonest, Question, ShownValue
+from confide.query.tree import BinnedKey, DeclaredKey, Key
 from confide.release.answer.answer import Answer, KeyColumn
 from confide.release.expected import group_count
 
 _NUMBER: Final = 25
 """Bytes of a number and a comma."""
+_PLACE: Final = 5
+"""Of the place of a value."""
 _VERDICT: Final = 2_000
 """Bytes of a verdict without its query and key."""
 MOST_SHOWN: Final = 1_000_000
@@ -45,7 +47,7 @@ def require_room_for_answer(question: Question) -> None:
         _key_width(question.keys[column.key]) for column in question.columns if not isinstance(column, ShownValue)
     )
     require_room(
-        rows * (3 * _NUMBER * values + keys),
+        rows * (_values_width(question) + keys),
         f"{rows:,} rows with {values} estimates each",
         "use wider bins, fewer keys, fewer columns, or LIMIT",
         QueryError,
@@ -69,14 +71,14 @@ def rows_that_fit(question: Question, keys: Sequence[tuple[Any, ...]]) -> int | 
     It depends on the keys alone: rows that are cut by value are a choice (see `chosen`), of a number that no value has
     a say in.
     """
-    values = sum(isinstance(column, ShownValue) for column in question.columns)
+    values = _values_width(question)
     shown = [column.key for column in question.columns if not isinstance(column, ShownValue)]
     room = LONGEST_ANSWER * 9 // 10  # the rest is for what stands beside the rows
     longest = max((len(str(part)) for key in keys for part in key), default=0)
-    if len(keys) * (3 * _NUMBER * values + len(shown) * (6 * longest + 3)) <= room:
+    if len(keys) * (values + len(shown) * (6 * longest + 3)) <= room:
         return None
     widths = sorted((sum(1 + len(_written(key[place])) for place in shown) for key in keys), reverse=True)
-    for rows, taken in enumerate(accumulate(width + 3 * _NUMBER * values for width in widths)):
+    for rows, taken in enumerate(accumulate(width + values for width in widths)):
         if taken > room:
             return max(rows, 1)
     return None
@@ -100,7 +102,28 @@ def too_many(rows: int) -> str:
 def _first(column: Any, rows: int) -> Any:
     if isinstance(column, KeyColumn):
         return replace(column, values=column.values[:rows])
-    return replace(column, values=column.values[:rows], low=column.low[:rows], high=column.high[:rows])
+    unknown = tuple(row for row in column.unknown if row < rows)
+    return replace(
+        column, values=column.values[:rows], low=column.low[:rows], high=column.high[:rows], unknown=unknown,
+        places=column.places[:rows],
+    )  # fmt: skip
+
+
+def _values_width(question: Question) -> int:
+    """Bytes of the estimates of a row, with their ends; of MODE also of the places that are possible."""
+    width = 0
+    for column in question.columns:
+        if isinstance(column, ShownValue) and isinstance(column.value, Commonest):
+            places = len(question.statistics[column.value.statistic].places)
+            width += 3 * _label_width(column.value.key) + _PLACE * places
+        elif isinstance(column, ShownValue):
+            width += 3 * _NUMBER
+    return width
+
+
+def _label_width(key: Key) -> int:
+    labels = key.labels if isinstance(key, BinnedKey) else ()
+    return 1 + max(len(_written(value)) for value in labels) if labels else _key_width(key)
 
 
 def _key_width(key: Key) -> int:

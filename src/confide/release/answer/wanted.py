@@ -1,6 +1,7 @@
 """How wide intervals may be, as `within` says it: for plans, and for answers that turned out wider."""
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from math import inf, nan
 from typing import Any
 
@@ -32,7 +33,7 @@ def wider_than_wanted(answer: Answer, within: Within) -> tuple[str, ...]:
     target = wanted_width(within, [column.name for column in answer.values])
     said = []
     for column in answer.values:
-        if column.type in ("text", "boolean"):
+        if column.type in ("text", "boolean") or column.places:
             continue
         cells = [own for own in zip(column.values, column.low, column.high, strict=True) if None not in own]
         halves = [(_half(low, high), target(column.name, _double(value))) for value, low, high in cells]
@@ -64,10 +65,14 @@ def _plain(value: object) -> float | str:
 
 
 def _half(low: Any, high: Any) -> float:
+    if isinstance(low, date):
+        return float((high - low).days) / 2
     return _double(high) / 2 - _double(low) / 2
 
 
 def _double(value: Any) -> float:
+    if isinstance(value, date):
+        return float((value - date(1970, 1, 1)).days)
     try:
         return float(value)
     except OverflowError:

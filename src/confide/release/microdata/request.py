@@ -14,14 +14,13 @@ from confide.fit.fitted import require_consistent
 from confide.host.progress import Tell, part_of, tell
 from confide.mechanism import DiscreteLaplace
 from confide.policy import Policy
-from confide.policy.column import ROWS_LIMIT
-from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.loss import PrivacyLoss
 from confide.query.identity import SPELLING
 from confide.release.account import AUTO
+from confide.release.arguments import exact_rows
 from confide.release.cost import Cost
 from confide.release.guard import listening, settled
 from confide.release.holdings import Holdings
@@ -134,11 +133,7 @@ def _counts(exact: ExactTables, columns: tuple[int, ...]) -> NDArray[np.int64]:
 
 def plan_microdata(holdings: Holdings, options: MicrodataOptions, epsilon: Fraction, rows: int | None) -> MicrodataPlan:
     """The forecast of a release. Free: nothing private is read."""
-    known = None if rows is None else whole_number(rows)
-    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
-        raise ParameterError(
-            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
-        )
+    known = exact_rows(rows)
     design, _, _, weights = _checked(holdings, options)
     standing, accounts = holdings.standing(), holdings.accounts(options.account)
     request = MicrodataRequest(design, holdings.policy, epsilon, weights, options.confidence)

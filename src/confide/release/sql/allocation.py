@@ -14,7 +14,7 @@ from typing import assert_never
 from confide.errors import ParameterError, QueryError
 from confide.mechanism import Additive, exact, laplace
 from confide.mechanism.noise.additive import narrower
-from confide.mechanism.noise.law import LARGEST_USED, Confidence
+from confide.mechanism.noise.law import LARGEST_USED, Confidence, NoNoise
 from confide.mechanism.selection.threshold import KeyThreshold, gaussian_key_threshold, key_threshold
 from confide.mechanism.statistic import StatisticPlan
 from confide.privacy.amount import from_quanta, root
@@ -24,6 +24,8 @@ from confide.query.question import (
     Arithmetic,
     Association,
     Between,
+    Commonest,
+    Dated,
     Estimated,
     FixedNumber,
     Magnitude,
@@ -45,6 +47,7 @@ from confide.release.answer.evaluation import linear_terms
 from confide.release.answer.miss_rate import needed_confidences
 from confide.release.expected import group_count
 from confide.release.sql.statistics import plan_statistic, plan_within
+from confide.release.sql.together import Together, together
 
 # Weights beside a count's 1, found by balancing forecast widths on uniform data: a mean is moved mostly by its total, a
 # spread mostly by its squares.
@@ -65,6 +68,8 @@ class Allocation:
     loss: PureDP | ZCDP
     counted: int | None = None
     """The measure that is the noised number which keys are shown by: it is not measured again, nor paid for."""
+    together: tuple[Together, ...] = ()
+    """Of some counts or sums, what is measured in their place; their own mechanisms only name that."""
 
 
 def allocate(
@@ -75,11 +80,13 @@ def allocate(
     split: Mapping[str, Fraction] | None = None,
     rows: int | None = None,
     portion: Fraction = Fraction(1),
+    overlapping: bool = False,
 ) -> Allocation:
     """Split ε over what is measured: Laplace under a pure budget, else the narrower of Laplace and Gaussian.
 
     `rows` is what is publicly expected of a group; mechanisms of statistics may be chosen by it. `portion` is what
-    the question has of the whole call, where several questions share it: of ε, or of ρ.
+    the question has of the whole call, where several questions share it: of ε, or of ρ. With `overlapping` counts may
+    be measured together.
     """
     cost = portion_of(budget.cost(epsilon), portion)
     if question.threshold is not None and isinstance(cost, PureDP):
@@ -103,6 +110,12 @@ def allocate(
         exact() if not share else laplace(m.l1, share) if pure else narrower(m.l1, m.l2_squared, share, expected)
         for m, share in zip(question.measures, shares, strict=False)
     )
+    joint: tuple[Together, ...] = ()
+    if overlapping and not split and question.possible != ():
+        joint = together(question, mechanisms, shares, pure, expected)
+    for vector in joint:
+        named = Additive(vector.name, NoNoise(), PureDP(Fraction(0)))
+        mechanisms = tuple(named if place in vector.places else own for place, own in enumerate(mechanisms))
     levels = needed_confidences(all_values(question), least_level(question, confidence, groups))
     statistics = [
         (statistic, shares[len(question.measures) + place], levels[place])
@@ -111,7 +124,7 @@ def allocate(
     nothing = question.possible == ()  # no group can have rows, so nothing is measured
     if isinstance(cost, PureDP):
         pure_plans = tuple(plan_statistic(statistic, share, level, rows) for statistic, share, level in statistics)
-        return Allocation(mechanisms, pure_plans, None, _least(budget) if nothing else cost)
+        return Allocation(mechanisms, pure_plans, None, _least(budget) if nothing else cost, together=joint)
     delta = budget.explicit_delta(cost)
     part = delta / (len(statistics) + (question.threshold is not None) or 1)
     plans = tuple(plan_within(statistic, share, part, level, rows) for statistic, share, level in statistics)
@@ -120,7 +133,7 @@ def allocate(
         cost, used = ZCDP(from_quanta(1)), Fraction(0)
         delta = budget.explicit_delta(cost)
     if question.threshold is None:
-        return Allocation(mechanisms, plans, None, ZCDP(cost.rho, used))
+        return Allocation(mechanisms, plans, None, ZCDP(cost.rho, used), together=joint)
     keys = _key_threshold(question, cost.rho * key_weight / whole, delta - used)
     if counted is not None:
         own = Additive(keys.name, keys.law, keys.loss)
@@ -137,7 +150,11 @@ def portion_of(cost: Currency, portion: Fraction) -> Currency:
 
 def widths_of(allocation: Allocation, confidence: float) -> tuple[float, ...]:
     """How wide each number that is measured would be."""
-    noise = [float(mechanism.law.half_width(confidence)) for mechanism in allocation.mechanisms]
+    told = {place: width for own in allocation.together for place, width in own.half_widths(confidence).items()}
+    noise = [
+        told[place] if place in told else float(mechanism.law.half_width(confidence))
+        for place, mechanism in enumerate(allocation.mechanisms)
+    ]
     return (*noise, *[plan.forecast.half_width for plan in allocation.plans])
 
 
@@ -218,7 +235,7 @@ def _parts(value: Value, measures: int) -> dict[int, Fraction]:
     match value:
         case Measured(measure) | Occurs(measure):
             return {measure: Fraction(1)}
-        case Estimated(statistic):
+        case Estimated(statistic) | Dated(Estimated(statistic)) | Commonest(statistic):
             return {measures + statistic: Fraction(1)}
         case Mean(total, count):
             return dict(zip((total, count), _MEAN, strict=True))

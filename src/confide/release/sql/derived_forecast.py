@@ -7,18 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 
+from confide.errors import QueryError
 from confide.mechanism import Measurement
 from confide.mechanism.noise.law import Confidence, NoNoise
 from confide.policy import Policy
 from confide.privacy.budget import Budget
+from confide.privacy.limits import MOST_FRAMED, MOST_SUMMED
 from confide.query.derivation.derivation import Derivation
 from confide.query.question import Question
 from confide.query.tree import UnknownKey
 from confide.release.answer.chosen import MOST_RELEASED, level
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
 from confide.release.answer.derived.cell import DerivedCell
+from confide.release.answer.derived.cell_evaluation import CellEvaluation
 from confide.release.answer.derived.cell_range import double
 from confide.release.answer.derived.derived_answer import DerivedAnswer, shown_cells
+from confide.release.answer.derived.derived_rows import DerivedRows
 from confide.release.answer.estimate import Estimate
 from confide.release.answer.plan import FEWER, Depends, PlannedColumn, Within
 from confide.release.answer.wanted import wanted_width
@@ -73,6 +77,23 @@ def needed_levels(derivation: Derivation, confidence: float) -> tuple[Confidence
         shares *= MOST_RELEASED  # how many keys there are is private as yet
     needed = 1 - (1 - Fraction(confidence)) / shares
     return tuple(needed for _ in derivation.questions)
+
+
+def require_room_for_frames(derivation: Derivation) -> None:
+    """Refuses windows over too many rows where that is known beforehand: all keys are public, and so is how many rows
+    each partition has.
+    """
+    if not derivation.crossing or any(made_up_keys(own) is not None for own in derivation.questions):
+        return
+    nothing = [AnsweredNumbers(own, None, _blank(own), _unknown(own), 0.5, ()) for own in derivation.questions]
+    maker = DerivedRows(CellEvaluation(nothing, 0.5), frames=False)
+    maker.rows(derivation.table)
+    if maker.left_out:
+        raise QueryError(
+            f"a window with an order or a frame takes at most {MOST_FRAMED:,} rows of a partition, and all of them "
+            f"together {MOST_SUMMED:,} rows of frames; use wider bins or fewer keys, PARTITION BY a key, "
+            "narrower frames or fewer such windows, or OVER () without an order"
+        )
 
 
 def made_up_keys(question: Question) -> list[tuple[Any, ...]] | None:

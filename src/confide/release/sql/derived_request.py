@@ -6,8 +6,7 @@ from fractions import Fraction
 
 from confide.errors import ParameterError, QueryError
 from confide.policy import Policy
-from confide.policy.column import ROWS_LIMIT
-from confide.privacy.amount import show, shown_value, whole_number
+from confide.privacy.amount import show
 from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
@@ -21,7 +20,7 @@ from confide.release.answer.derived.derived_answer import DerivedAnswer
 from confide.release.answer.notes import assuming_bounds, key_notes
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.size import MOST_SHOWN, cut_to_room, too_many
-from confide.release.arguments import Mechanism, exact_epsilon
+from confide.release.arguments import Mechanism, exact_epsilon, exact_rows
 from confide.release.cost import Cost, budget_state, rooms
 from confide.release.expected import group_count
 from confide.release.holdings import Holdings
@@ -34,6 +33,7 @@ from confide.release.sql.derived_forecast import (
     derived_forecast,
     forecast_notes,
     needed_levels,
+    require_room_for_frames,
 )
 from confide.release.sql.grids import gridded
 from confide.release.sql.measuring import answer_notes, measured_numbers, threshold_notes
@@ -62,6 +62,7 @@ class DerivedRequest:
         return written("derived", self.derivation, self.epsilon, self.confidence, spelling=SPELLING)
 
     def price(self, budget: Budget) -> "PricedDerivation":
+        require_room_for_frames(self.derivation)
         levels = needed_levels(self.derivation, self.confidence)
         bought = made_at(self.epsilon, lambda tried: allocations(self.derivation, self.policy, budget, tried, levels))
         return PricedDerivation(self, bought)
@@ -164,13 +165,10 @@ def plan_derivation(
     account: object = AUTO,
 ) -> Plan:
     """The forecast of a derivation at ε, or at the least ε that gives a width. Public facts only."""
-    known = None if rows is None else whole_number(rows)
-    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
-        raise ParameterError(
-            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
-        )
+    known = exact_rows(rows)
     standing = holdings.standing()
     derivation = on_grids(derivation, holdings.policy)
+    require_room_for_frames(derivation)
 
     def under(name: str) -> DerivedForecast:
         budget = standing.budget.under(name)

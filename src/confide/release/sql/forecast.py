@@ -17,6 +17,8 @@ from confide.policy import Policy
 from confide.privacy.budget import Budget
 from confide.privacy.limits import MOST_SEARCHED
 from confide.query.question import (
+    Commonest,
+    Dated,
     Estimated,
     Measured,
     Question,
@@ -40,6 +42,7 @@ from confide.release.least_epsilon import smallest_epsilon
 from confide.release.sql.allocation import Allocation, allocate
 from confide.release.sql.grids import settled
 from confide.release.sql.statistics import expect_statistic, plan_statistic
+from confide.release.sql.together import told_by
 
 _ASSUMED_ROWS: Final = 1_000
 
@@ -74,7 +77,9 @@ class Forecast:
         return tuple(columns), allocation
 
     def _allocation(self, epsilon: Fraction) -> Allocation:
-        return allocate(self.question, self.budget, epsilon, self.confidence, self.split, self.public_rows)
+        return allocate(
+            self.question, self.budget, epsilon, self.confidence, self.split, self.public_rows, overlapping=True
+        )
 
     def _columns(self, allocation: Allocation, rows: float) -> list[PlannedColumn]:
         """The intervals of a made-up group of so many typical rows, by the code of the real ones."""
@@ -83,7 +88,8 @@ class Forecast:
         measured, shown = (chosen(question, self.confidence, groups) for chosen in (least_level, expected_level))
         made_up, seen = self.made_up(allocation, rows, measured)
         plans, expected = [plan for plan, _ in seen], [estimate for _, estimate in seen]
-        evaluator = Evaluator(question.measures, made_up, expected)
+        told = told_by(allocation.together, len(question.measures))
+        evaluator = Evaluator(question.measures, made_up, expected, told)
         columns = []
         sampled = iter(sampled_columns(question, made_up, [0]) if self.population else ())
         for column in question.columns:
@@ -100,7 +106,8 @@ class Forecast:
             half = min(half if known is None else nearest_double(known), _widest(column.value, question))
             used = [allocation.mechanisms[place].name for place in sorted(measures_of(column.value))]
             used += [allocation.plans[place].name for place in sorted(statistics_of(column.value))]
-            ranks = plans[column.value.statistic].forecast.ranks if isinstance(column.value, Estimated) else None
+            own = column.value.inner if isinstance(column.value, Dated) else column.value
+            ranks = plans[own.statistic].forecast.ranks if isinstance(own, Estimated) else None
             columns.append(
                 PlannedColumn(
                     column.name,
@@ -123,6 +130,12 @@ class Forecast:
             Measurement(np.array([round(measure.typical * Fraction(rows))], dtype=object), mechanism.law)
             for measure, mechanism in zip(question.measures, allocation.mechanisms, strict=True)
         ]
+        for own in allocation.together:
+            numbers = own.typical(rows, question)
+            measured += [
+                Measurement(np.array([number], dtype=object), mechanism.law)
+                for number, mechanism in zip(numbers, own.mechanisms, strict=True)
+            ]
         expected: list[tuple[StatisticPlan, Estimate]] = []
         read = settled(question, allocation.plans, self.policy, self.steady)
         levels = needed_confidences(all_values(question), level)
@@ -140,6 +153,7 @@ class Forecast:
         notes = []
         for column in columns:
             value = values[column.name]
+            value = value.inner if isinstance(value, Dated) else value
             if column.ranks is None or not isinstance(value, Estimated):
                 continue
             q, share = float(self.question.statistics[value.statistic].q or 0), column.ranks / max(1.0, self.rows)
@@ -149,6 +163,17 @@ class Forecast:
                 f"between the {low} and the {high} percentile of {self.rows:,.0f} rows"
             )
         return notes
+
+    def commonest_notes(self, columns: Sequence[PlannedColumn]) -> list[str]:
+        """Of each MODE how far ahead a value must be."""
+        values = {column.name: column.value for column in self.question.columns if isinstance(column, ShownValue)}
+        return [
+            f"{column.name}: the answer says which values are possible, those whose noised counts are within "
+            f"{column.half_width:,.0f} rows of the largest; a value that is {2 * column.half_width:,.0f} rows ahead of "
+            "all others is told apart"
+            for column in columns
+            if isinstance(values[column.name], Commonest)
+        ]
 
     def size_notes(self, allocation: Allocation, counts: Sequence[int] | None) -> list[str]:
         """How wide intervals are in the smallest, the middle and the largest group, where counts were released."""
@@ -231,7 +256,7 @@ def _widest(value: Value, question: Question) -> float:
 
 def depends_on(value: Value, question: Question) -> tuple[Depends, ...]:
     """What the width of an interval depends on beside the noise; nothing where the laws say it alone."""
-    if is_linear(value, question.measures):
+    if is_linear(value, question.measures) or isinstance(value, Commonest):
         return ()
     total = isinstance(value, Estimated) and question.statistics[value.statistic].kind == "total"
     return ("values",) if total else ("rows", "values")

@@ -87,6 +87,13 @@ def _described(grid: Grid, grain: Fraction) -> str:
 
 def _grid(statistic: Statistic, tally: Tallied, room: int, groups: int) -> Grid | None:
     span = tally.subject.span
+    if statistic.kind == "mode":
+        if len(statistic.places) > room:
+            raise QueryError(
+                f"MODE of {len(statistic.places):,} values in {groups:,} groups is more than a summary has room for; "
+                "use fewer groups, or MODE(BIN(x, width))"
+            )
+        return None
     if span.high - span.low + 1 <= room:
         return None
     if statistic.kind == "quantile" and statistic.low is not None:

@@ -8,12 +8,12 @@ import numpy as np
 
 from confide.engine.protocol import Exact, Keep, Window, Windows
 from confide.host.progress import tell
-from confide.mechanism import Measurement
+from confide.mechanism import Measurement, NoNoise
 from confide.mechanism.statistic import StatisticPlan
 from confide.policy import Policy
 from confide.privacy.charge import Charge
 from confide.query import Question
-from confide.query.question import Measure
+from confide.query.question import Measure, ShownValue, measures_of
 from confide.release.answer.estimate import Estimate
 from confide.release.answer.notes import key_notes
 from confide.release.expected import few_rows
@@ -21,6 +21,7 @@ from confide.release.holdings import Holdings
 from confide.release.sql.allocation import Allocation
 from confide.release.sql.grids import grid_notes, settled
 from confide.release.sql.statistics import measure_statistic
+from confide.release.sql.together import cells_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,30 @@ def measured_numbers(holdings: Holdings, asked: Question, allocation: Allocation
     keep = None if question.threshold is None else _keep(question.threshold, allocation, holdings)
     windows = {} if few_rows(question, holdings.policy) else rank_windows(question, allocation)
     read = holdings.engine.evaluate
+    joint, summary, firsts = allocation.together, question.summary, [0]
+    told = {place for own in joint for place in own.places}
+    moved = list(range(len(summary.cells)))
+    if joint:
+        used = [measure for place, measure in enumerate(question.measures) if place not in told]
+        summary, moved, firsts = cells_with(joint, summary, used)
     tell("reading", 0, 2)
-    exact = _possible(question, lambda: read(question.summary, charge, holdings.ledger.secret, keep, windows))
+    exact = _possible(question, lambda: read(summary, charge, holdings.ledger.secret, keep, windows))
     tell("measuring", 1, 2)
     source = holdings.randomness
-    measurements = [
-        Measurement(exact.noised, allocation.keys.law, allocation.keys.threshold)  # type: ignore[arg-type]
-        if place == allocation.counted and allocation.keys is not None
-        else mechanism.measure(_combine(measure.terms, exact.cells), source)
-        for place, (measure, mechanism) in enumerate(zip(question.measures, allocation.mechanisms, strict=True))
-    ]
+    measurements = []
+    for place, (measure, mechanism) in enumerate(zip(question.measures, allocation.mechanisms, strict=True)):
+        if place == allocation.counted and allocation.keys is not None:
+            measurements.append(Measurement(exact.noised, allocation.keys.law, allocation.keys.threshold))  # type: ignore[arg-type]
+        elif place in told:
+            # Told by the numbers that follow, and measured by none of its own.
+            measurements.append(Measurement(np.zeros(len(exact.cells[firsts[0]]), dtype=np.int64), NoNoise()))
+        else:
+            terms = tuple((factor, moved[cell]) for factor, cell in measure.terms)
+            measurements.append(mechanism.measure(_combine(terms, exact.cells), source))
+    for own, first in zip(joint, firsts, strict=False):
+        for row, mechanism in zip(own.strategy.rows, own.mechanisms, strict=True):
+            terms = tuple((factor, first + atom) for atom, factor in enumerate(row) if factor)
+            measurements.append(mechanism.measure(_combine(terms, exact.cells), source))
     names = [mechanism.name for mechanism in allocation.mechanisms]
     statistics = [
         (plan, measure_statistic(plan, statistic, exact.tallies[statistic.tally], source))
@@ -64,7 +79,16 @@ def answer_notes(question: Question, allocation: Allocation, policy: Policy) -> 
     notes = [question.counted] if question.counted else []
     notes += grid_notes(question, policy)
     notes += key_notes(question, question.summary)
-    return notes + threshold_notes(allocation)
+    return notes + together_notes(question, allocation) + threshold_notes(allocation)
+
+
+def together_notes(question: Question, allocation: Allocation) -> list[str]:
+    """Which columns are measured together, and by what."""
+    values = [column for column in question.columns if isinstance(column, ShownValue)]
+    return [
+        joint.note([own.name for own in values if measures_of(own.value) & set(joint.places)])
+        for joint in allocation.together
+    ]
 
 
 def threshold_notes(allocation: Allocation) -> list[str]:

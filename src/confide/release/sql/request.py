@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from confide.errors import ParameterError
 from confide.host.progress import tell
 from confide.policy import Policy
-from confide.policy.column import ROWS_LIMIT
-from confide.privacy.amount import show, shown_value, whole_number
+from confide.privacy.amount import show
 from confide.privacy.budget import Budget
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
@@ -22,7 +20,7 @@ from confide.release.answer.notes import assuming_bounds, key_notes
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.sampled_answer import sampled_columns
 from confide.release.answer.size import cut_to_room, require_room_for_answer, rows_that_fit, too_many
-from confide.release.arguments import exact_epsilon
+from confide.release.arguments import exact_epsilon, exact_rows
 from confide.release.cost import Cost, budget_state, rooms
 from confide.release.custody.known_counts import known_counts
 from confide.release.expected import expected_rows, group_count
@@ -32,7 +30,14 @@ from confide.release.request import sql_purpose
 from confide.release.sql.allocation import Allocation, allocate, widths_of
 from confide.release.sql.forecast import Forecast, forecast
 from confide.release.sql.grids import grid_notes, gridded, settled
-from confide.release.sql.measuring import MeasuredNumbers, answer_notes, measured_numbers, threshold_notes
+from confide.release.sql.measuring import (
+    MeasuredNumbers,
+    answer_notes,
+    measured_numbers,
+    threshold_notes,
+    together_notes,
+)
+from confide.release.sql.together import told_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ class SqlRequest:
         require_room_for_answer(question)
         expected = expected_rows(question, self.policy)
         allocation = made_at(
-            self.epsilon, lambda tried: allocate(question, budget, tried, self.confidence, self.shares, expected)
+            self.epsilon,
+            lambda tried: allocate(question, budget, tried, self.confidence, self.shares, expected, overlapping=True),
         )
         return PricedQuestion(self, allocation)
 
@@ -114,11 +120,7 @@ def plan_question(
     population: bool = False,
 ) -> Plan:
     """The forecast of a question at ε, or at the least ε that gives a width. Public facts only."""
-    known = None if rows is None else whole_number(rows)
-    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
-        raise ParameterError(
-            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
-        )
+    known = exact_rows(rows)
     standing = holdings.standing()
     question = gridded(question, holdings.policy)
     require_room_for_answer(question)
@@ -152,8 +154,10 @@ def plan_question(
         exact = standing.budget.epsilon / 10
         notes.append("no epsilon was given: a tenth of the whole budget is shown")
     columns, allocation = made_at(exact, predicted.at)
+    notes += together_notes(question, allocation)
     notes += threshold_notes(allocation)
     notes += predicted.rank_notes(columns)
+    notes += predicted.commonest_notes(columns)
     if any("rows" in column.depends for column in columns):
         notes += predicted.size_notes(allocation, known_counts(holdings, question))
     notes += grid_notes(settled(question, allocation.plans, holdings.policy, steady), holdings.policy)
@@ -186,7 +190,8 @@ def _release(holdings: Holdings, numbers: MeasuredNumbers, allocation: Allocatio
     confidence, question, keys = request.confidence, numbers.question, numbers.keys
     notes = answer_notes(question, allocation, holdings.policy)
     most = None if keys is None else rows_that_fit(question, keys)
-    table = AnswerTable(question, keys, numbers.measurements, numbers.names, confidence, numbers.statistics, most)
+    told = told_by(allocation.together, len(question.measures))
+    table = AnswerTable(question, keys, numbers.measurements, numbers.names, confidence, numbers.statistics, most, told)
     if not table.whole:
         notes.append(too_many(table.groups))
     return Answer(

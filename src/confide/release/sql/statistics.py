@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from confide.mechanism import Randomness
+from confide.mechanism.commonest import commonest_plan
 from confide.mechanism.quantile.choice import MAKERS, quantile_plan
-from confide.mechanism.statistic import Expectation, StatisticEstimate, StatisticPlan, choose
+from confide.mechanism.statistic import Expectation, Setting, StatisticEstimate, StatisticPlan, choose
 from confide.mechanism.tally import Tally
 from confide.mechanism.total.choice import SUMMERS, mean_plan, total_plan
 from confide.privacy.amount import root
 from confide.query.grid import EvenGrid
 from confide.query.question import Statistic
+from confide.query.sensitivity import Stability, of_histogram
 from confide.release.answer.estimate import Estimate
 
 
@@ -36,6 +38,10 @@ def plan_statistic(
     domain = None if statistic.low is None or statistic.high is None else (statistic.low, statistic.high)
     named = mechanism or statistic.mechanism
     expectation = Expectation(rows, spread)
+    if statistic.kind == "mode":
+        setting = Setting(domain, epsilon, confidence, statistic.neighbours, statistic.rows, delta)
+        changed = of_histogram(Stability(statistic.rows, 1, statistic.neighbours, grouped=False))
+        return commonest_plan(setting, statistic.places, changed.l1, changed.l2_squared, named)
     shared = (domain, epsilon, confidence, statistic.neighbours, statistic.rows, named, expectation)
     if statistic.kind == "quantile":
         return quantile_plan(statistic.q, *shared, delta)
@@ -46,6 +52,8 @@ def plan_within(
     statistic: Statistic, rho: Fraction, delta: Fraction, confidence: float, rows: int | None
 ) -> StatisticPlan:
     """The plan of one statistic at ρ and up to δ. `auto` is the narrowest forecast of what each may have at ρ."""
+    if statistic.kind == "mode":
+        return plan_statistic(statistic, root(2 * rho), confidence, rows, delta=delta)
     names = MAKERS if statistic.kind == "quantile" else SUMMERS
 
     def make(name: str) -> StatisticPlan:
@@ -73,6 +81,8 @@ def measure_statistic(
 ) -> Estimate:
     """One estimate and interval for each group, in the units of the column."""
     results = plan.measure_each([_tally(parts, statistic) for parts in counts], randomness)
+    if statistic.kind == "mode":
+        return _commonest(results)
     grain = statistic.grain
     ends = [_ends(result, statistic) for result in results]
     parts = [[result.estimate for result in results], [low for low, _ in ends], [high for _, high in ends]]
@@ -83,6 +93,16 @@ def measure_statistic(
     if whole:
         return Estimate(middle, low, high, whole=True, empty=unknown, assumes=plan.assumes)
     return Estimate(middle.astype(float), low.astype(float), high.astype(float), empty=unknown, assumes=plan.assumes)
+
+
+def _commonest(results: Sequence[StatisticEstimate]) -> Estimate:
+    """Places of values, and which of them are possible."""
+    parts = ([r.estimate, r.interval.low, r.interval.high] for r in results)
+    middle, low, high = np.array(list(parts), dtype=np.int64).reshape(-1, 3).T
+    possible = np.empty(len(results), dtype=object)
+    possible[:] = [result.possible for result in results]
+    unknown = np.array([result.whole for result in results], dtype=bool)
+    return Estimate(middle, low, high, whole=True, empty=unknown, possible=possible)
 
 
 def _tally(parts: Sequence[Any], statistic: Statistic) -> Tally:
@@ -107,6 +127,8 @@ def expect_statistic(plan: StatisticPlan, statistic: Statistic) -> Estimate:
     elif statistic.low is not None and statistic.high is not None:
         middle = grain * (statistic.low + statistic.high) / 2
     half = plan.forecast.half_width * grain
+    if statistic.kind == "mode":  # how many rows tell values apart
+        middle = 0.0
     if isinstance(statistic.grid, EvenGrid):
         half += statistic.grid.step * grain / 2
     if half == inf:

@@ -5,14 +5,12 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final
 
-from confide.errors import ParameterError
 from confide.mechanism import Law
 from confide.mechanism.interval.histogram import quantile_widths
-from confide.policy.column import ROWS_LIMIT
-from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.budget import Budget
 from confide.release.account import AUTO
 from confide.release.answer.digits import number
+from confide.release.arguments import exact_rows
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.summary.counted_columns import SummaryColumn
@@ -88,11 +86,7 @@ def plan_summary(
     holdings: Holdings, table: object, epsilon: object, confidence: float, rows: object, account: object = AUTO
 ) -> SummaryPlan:
     """Of each column what its counts will tell apart, at the size that the policy says or the caller."""
-    known = None if rows is None else whole_number(rows)
-    if rows is not None and (known is None or not 1 <= known <= ROWS_LIMIT):
-        raise ParameterError(
-            f"rows={shown_value(rows)} is not a number of rows; write a whole number from 1 to {ROWS_LIMIT:,}"
-        )
+    known = exact_rows(rows)
     request = summary_request(holdings, table, epsilon)
     standing, design = holdings.standing(), request.design
 

@@ -1,7 +1,8 @@
 """What an analyst holds of a workload: every answer with its interval, and any other count of its columns, free."""
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,11 @@ from confide.release.answer.answer import Answer
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
 from confide.release.whole_table import key_of
+from confide.release.workload.chosen_table import ChosenTable
+from confide.release.workload.compact_design import MARK, CompactDesign
 from confide.release.workload.measured_design import MeasuredDesign
 from confide.release.workload.partitioned import PartitionedDesign, read_measured
-from confide.workload.asked import AskedTable, LinearWorkload
+from confide.workload.asked import AskedTable, LinearWorkload, kinds_by_column
 from confide.workload.domain import Binned
 from confide.workload.strategy.line import Floats, Kind, stretches
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10**7
 """Answers that are listed at once."""
+_TOGETHER = 10**5
+"""Rows of a file that are held at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +56,12 @@ class WorkloadAnswers:
     """Answers of a workload, all from one measurement. Nothing here reads data or spends.
 
     Each interval holds the exact count with the stated confidence, on its own, whatever the data are. Estimates are
-    unbiased, and so may be negative or broken numbers.
+    unbiased, and so may be negative or broken numbers; those of strategies that look at the data are near, and biased.
     """
 
     table: Table
     linear: LinearWorkload
-    measured: MeasuredDesign | PartitionedDesign
+    measured: MeasuredDesign | PartitionedDesign | CompactDesign | ChosenTable
     cost: Cost
     confidence: float
     unit: str
@@ -70,6 +75,8 @@ class WorkloadAnswers:
 
     @property
     def mechanism(self) -> str:
+        if isinstance(self.measured, ChosenTable):
+            return f"{self.strategy}, exponential mechanism"
         kind = "gaussian" if isinstance(self.measured.noises[0].law, DiscreteGaussian) else "laplace"
         return f"{self.strategy}, discrete {kind}"
 
@@ -79,8 +86,26 @@ class WorkloadAnswers:
 
     def tables(self) -> Iterator[AnsweredTable]:
         """The answers, one table after the other."""
-        for place in range(len(self.linear.tables)):
-            yield self.answered(place)
+        return self.some(range(len(self.linear.tables)))
+
+    def some(self, places: Iterable[int]) -> Iterator[AnsweredTable]:
+        """The answers of some tables, by their places in the workload: put together as each is asked for."""
+        return map(self.answered, places)
+
+    def marginal(self, *columns: str) -> AnsweredTable:
+        """The answers of the marginal of some columns, in any order. Free."""
+        domain = self.linear.domain
+        for name in columns:
+            if name not in domain.names:
+                raise ParameterError(f"{name} was not measured, only {', '.join(domain.names)}")
+        wanted = tuple(sorted(map(domain.place_of, columns)))
+        for place, own in enumerate(self.linear.tables):
+            if own.columns == wanted and set(own.kinds) == {"each"}:
+                return self.answered(place)
+        raise ParameterError(
+            f"the workload has no marginal of {' × '.join(columns)}; ask answers.sql for its counts, or ask "
+            "for it with confide.marginals"
+        )
 
     def answered(self, place: int, kinds: tuple[Kind, ...] | None = None) -> AnsweredTable:
         """The answers of a table, or other stretches of the same columns."""
@@ -103,7 +128,7 @@ class WorkloadAnswers:
         if len(self) > MOST_SHOWN:
             raise ParameterError(
                 f"{len(self):,} answers are too many to list at once, at most {MOST_SHOWN:,}; look at them table by "
-                "table with tables(), or ask with sql()"
+                "table with tables() or marginal(), write them with to_parquet(), or ask with sql()"
             )
         parts = [self._arrow(own) for own in self.tables()]
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="default")
@@ -143,6 +168,31 @@ class WorkloadAnswers:
             f"{name}_from": [low[place] for place in starts.tolist()],
             f"{name}_to": [high[place - 1] for place in stops.tolist()],
         }
+
+    def to_parquet(self, path: "str | os.PathLike[str]") -> None:
+        """All answers in a Parquet file, however many, some tables at a time; rows as in `to_arrow`."""
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        kinds: dict[str, Any] = {}
+        if len(self.linear.tables) > 1:
+            kinds["marginal"] = pa.string()
+        for column, own in kinds_by_column(self.linear.tables).items():
+            for kind in own:
+                kinds |= {name: pa.array(labels).type for name, labels in self.labels(column, kind).items()}
+        kinds |= dict.fromkeys(("count", "count_low", "count_high"), pa.float64())
+        schema = pa.schema(list(kinds.items()))
+        held: list[pa.Table] = []
+        with pq.ParquetWriter(path, schema) as writer:
+            for table in self.tables():
+                found = self._arrow(table)
+                missing = {name: pa.nulls(len(found), kind) for name, kind in kinds.items()}
+                held.append(pa.table(missing | {name: found[name] for name in found.column_names}, schema=schema))
+                if sum(map(len, held)) >= _TOGETHER:
+                    writer.write_table(pa.concat_tables(held))
+                    held.clear()
+            if held:
+                writer.write_table(pa.concat_tables(held))
 
     def to_polars(self) -> "polars.DataFrame":
         return as_polars(self.to_arrow())
@@ -199,14 +249,18 @@ class WorkloadAnswers:
             "neighbours": self.neighbours,
             "test_noise": self.test_noise,
         }
-        return json.dumps(facts).encode() + b"\n" + self.measured.to_bytes()
+        own = self.measured
+        parts = own.to_parts() if isinstance(own, CompactDesign) else [own.to_bytes()]
+        return b"".join([json.dumps(facts).encode(), b"\n", *parts])
 
     @classmethod
     def from_bytes(cls, kept: bytes, table: Table, linear: LinearWorkload, confidence: float) -> "WorkloadAnswers":
-        head, rest = kept.split(b"\n", 1)
-        facts = json.loads(head)
+        end = kept.index(b"\n")
+        facts = json.loads(kept[:end])
         cost = Cost.from_dict(facts["cost"])
-        measured = read_measured(rest)
+        rest = memoryview(kept)[end + 1 :]  # it may be long
+        compact = bytes(rest[: len(MARK)]) == MARK
+        measured = CompactDesign.from_bytes(rest) if compact else read_measured(bytes(rest))
         return cls(table, linear, measured, cost, confidence, facts["unit"], facts["neighbours"], facts["test_noise"])
 
 

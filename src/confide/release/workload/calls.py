@@ -28,6 +28,7 @@ class WorkloadCalls:
         *,
         within: object = None,
         strategy: str = "auto",
+        goal: str = "typical",
         table: str | None = None,
         bins: Mapping[str, object] | None = None,
         account: str = "auto",
@@ -41,7 +42,7 @@ class WorkloadCalls:
 
         if (epsilon is None) == (within is None):
             raise ParameterError("give epsilon, what the whole call may cost, or within, the width to reach; not both")
-        options = WorkloadOptions(workload, strategy, table, bins, confidence_level(confidence), account)
+        options = WorkloadOptions(workload, strategy, table, bins, confidence_level(confidence), account, goal)
         return plan_answer(self._holdings, options, None if epsilon is None else exact_epsilon(epsilon), within)
 
     def answer(
@@ -51,6 +52,7 @@ class WorkloadCalls:
         confidence: float = 0.95,
         *,
         strategy: str = "auto",
+        goal: str = "typical",
         table: str | None = None,
         bins: Mapping[str, object] | None = None,
         account: str = "auto",
@@ -58,11 +60,12 @@ class WorkloadCalls:
     ) -> "WorkloadAnswers":
         """All answers of a workload of marginals, prefixes and ranges from one measurement; `epsilon` is its cost.
 
-        `strategy` names what is measured; `auto` takes the smallest exact forecast. The same workload again is free.
+        `strategy` names what is measured; `auto` takes the smallest exact forecast. `goal` is what is made least: the
+        mean variance of answers, or with `worst` the widest interval. The same workload again is free.
         """
         from confide.release.workload.request import WorkloadOptions, answer_workload  # noqa: PLC0415  loaded when used
 
-        options = WorkloadOptions(workload, strategy, table, bins, confidence_level(confidence), account)
+        options = WorkloadOptions(workload, strategy, table, bins, confidence_level(confidence), account, goal)
         callers(progress)  # refuses what is no function
         with listening(progress):
             return answer_workload(self._holdings, options, exact_epsilon(epsilon))

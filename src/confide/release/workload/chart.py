@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from confide.errors import ParameterError
 from confide.release.answer.picture import ABOVE, COLOURS, finished
 from confide.release.answer.rendering import drawable
+from confide.release.workload.chosen_table import ChosenTable
 
 if TYPE_CHECKING:
     from confide.release.workload.answers import WorkloadAnswers
@@ -18,6 +20,11 @@ def workload_chart(answers: "WorkloadAnswers", path: object = None) -> Any:
     """A panel for each table of one column; kept in a file, if a path is given."""
     import altair as alt  # noqa: PLC0415  heavy, and loaded when used
 
+    if isinstance(answers.measured, ChosenTable) and answers.measured.rows is None:
+        raise ParameterError(
+            "nothing bounds these counts, so there is no band to draw; look at them with tables(), or answer with "
+            "strategy='exact'"
+        )
     panels: list[Any] = []
     shown = []
     for place, table in enumerate(answers.linear.tables):

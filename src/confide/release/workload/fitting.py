@@ -11,6 +11,8 @@ from confide.mechanism import DiscreteGaussian, DiscreteLaplace
 from confide.privacy.amount import shown_value
 from confide.query.key_value import spelled
 from confide.release.whole_table import key_of
+from confide.release.workload.chosen_table import ChosenTable
+from confide.release.workload.compact_design import CompactDesign
 from confide.release.workload.partitioned import PartitionedDesign
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.line import Floats
@@ -26,21 +28,22 @@ LEAST_WEIGHT: Final = 1e-9
 
 
 def fitted_cells(answers: "WorkloadAnswers", method: str) -> "pyarrow.Table":
-    import pyarrow as pa  # noqa: PLC0415  heavy, and loaded when used
-
     if method not in METHODS:
         raise ParameterError(f"there is no fit {shown_value(method)}; there are {', '.join(METHODS)}")
     measured, domain = answers.measured, answers.linear.domain
     if isinstance(measured, PartitionedDesign):
         raise ParameterError(
-            f"a table is not fitted to parts of a column; answer with another strategy than {measured.name}"
+            f"a table is not fitted to parts of a column, which {measured.name} found; answer with strategy='exact'"
         )
+    if isinstance(measured, ChosenTable):
+        return _listed(answers, np.array(measured.counts, dtype=np.float64).reshape(domain.sizes))
     cells = CellDomain(domain.names, domain.sizes)
     if cells.cells > MOST_CELLS:
         raise ParameterError(
             f"the columns have {cells.cells:,} cells together, a table of at most {MOST_CELLS:,} is fitted; use "
             "people.microdata(...) for marginals, or synthesize"
         )
+    assert not isinstance(measured, CompactDesign)  # of more cells than are fitted
     groups = []
     for block, noise, values in zip(measured.blocks, measured.noises, measured.values, strict=True):
         factors = np.ones(block.rows) if block.factors is None else np.sqrt(block.factors.astype(np.float64))
@@ -54,7 +57,14 @@ def fitted_cells(answers: "WorkloadAnswers", method: str) -> "pyarrow.Table":
         )
         groups.append(MeasuredGroup(SparseGroup(rows), values.astype(np.float64) / scale, own))
     found = fit(FitProblem(cells, tuple(groups)), cast(Method, method))
-    weights = found.cells.reshape(domain.sizes)
+    return _listed(answers, found.cells.reshape(domain.sizes))
+
+
+def _listed(answers: "WorkloadAnswers", weights: Floats) -> "pyarrow.Table":
+    """The cells that hold anything, by their values."""
+    import pyarrow as pa  # noqa: PLC0415  heavy, and loaded when used
+
+    domain = answers.linear.domain
     kept = np.nonzero(weights > LEAST_WEIGHT)
     arrays = {}
     for attribute, places in zip(domain.attributes, kept, strict=True):

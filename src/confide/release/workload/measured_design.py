@@ -1,6 +1,7 @@
 """What was measured of a workload, and every answer that follows from it, each with its half-width."""
 
 import json
+import math
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,6 +37,8 @@ class MeasuredDesign:
     noises: tuple[BlockNoise, ...]
     values: tuple[NDArray[Any], ...]
     sources: tuple[tuple[int, ...], ...]
+    coarse: float = 0.0
+    """Where numbers are kept without their low bits: by how much each is off at most, in deviations of its noise."""
 
     @property
     def gaussian(self) -> bool:
@@ -81,30 +84,51 @@ class MeasuredDesign:
 
     def widths_alone(self, table: AskedTable, numbers: tuple[int, ...], confidence: float) -> Floats:
         """What the noise alone makes them: known before anything is measured."""
-        asked = dict(zip(table.columns, table.kinds, strict=True))
+        used = [self.noises[number] for number in numbers]
+        found = widths(*self.moments(table, numbers), used, confidence)
+        return found + self._left_out(table, numbers) if self.coarse else found
+
+    def moments(self, table: AskedTable, numbers: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """Σc²σ² of Gaussian noise, or Σ(cb)² and Σ(cb)⁴ of Laplace noise, of every answer of a table."""
         second: Floats = np.zeros(())
         fourth: Floats = np.zeros(())
         for number in numbers:
-            block, noise = self.blocks[number], self.noises[number]
-            wants_fourth = isinstance(noise.law, DiscreteLaplace)
-            lines = dict(zip(block.columns, block.lines, strict=True))
-            parts = [np.ones(()), np.ones(())]
-            for column, kind in asked.items():
-                if column in lines:
-                    pair = lines[column].spread(*stretches(kind, self.sizes[column]), fourth=wants_fourth)
-                else:
-                    lengths = mean_lengths(kind, self.sizes[column])
-                    pair = lengths**2, lengths**4
-                parts = [np.multiply.outer(part, own) for part, own in zip(parts, pair, strict=True)]
-            for column, line in lines.items():
-                if column not in asked:
-                    pair = line.spread(*stretches("total", self.sizes[column]), fourth=wants_fourth)
-                    parts = [part * own[0] for part, own in zip(parts, pair, strict=True)]
-            square, quad = powers(noise, block.fineness)
-            second = second + square * parts[0]
-            fourth = fourth + quad * parts[1]
-        used = [self.noises[number] for number in numbers]
-        return widths(second, fourth, used, confidence)
+            own, fourths = self._moments_of(table, number)
+            second, fourth = second + own, fourth + fourths
+        return second, fourth
+
+    def _moments_of(self, table: AskedTable, number: int) -> tuple[Floats, Floats]:
+        """What one block has of them."""
+        asked = dict(zip(table.columns, table.kinds, strict=True))
+        block, noise = self.blocks[number], self.noises[number]
+        wants_fourth = isinstance(noise.law, DiscreteLaplace)
+        lines = dict(zip(block.columns, block.lines, strict=True))
+        parts = [np.ones(()), np.ones(())]
+        for column, kind in asked.items():
+            if column in lines:
+                pair = lines[column].spread(*stretches(kind, self.sizes[column]), fourth=wants_fourth)
+            else:
+                lengths = mean_lengths(kind, self.sizes[column])
+                pair = lengths**2, lengths**4
+            parts = [np.multiply.outer(part, own) for part, own in zip(parts, pair, strict=True)]
+        for column, line in lines.items():
+            if column not in asked:
+                pair = line.spread(*stretches("total", self.sizes[column]), fourth=wants_fourth)
+                parts = [part * own[0] for part, own in zip(parts, pair, strict=True)]
+        square, quad = powers(noise, block.fineness)
+        return square * parts[0], quad * parts[1]
+
+    def _left_out(self, table: AskedTable, numbers: tuple[int, ...]) -> Floats:
+        """What low bits that are not kept add to every answer of a table at most."""
+        found: Floats = np.zeros(())
+        for number in numbers:
+            found = found + self._cut(self.blocks[number], self._moments_of(table, number)[0])
+        return found
+
+    def _cut(self, block: ProductBlock, second: Floats) -> Floats:
+        """The same of one block: Σ|c|·σ/2ᵏ ≤ √rows · √(Σc²σ²)/2ᵏ."""
+        found: Floats = self.coarse * math.sqrt(block.rows) * np.sqrt(second)
+        return found
 
     def stretch_widths(self, starts: Integers, stops: Integers, confidence: float) -> Floats:
         """Half-widths of stretches of the cells of the only block, which has one column."""
@@ -136,7 +160,7 @@ class MeasuredDesign:
         numbers = self.covering(columns)
         if numbers is None:
             return None
-        value, second, fourth = 0.0, 0.0, 0.0
+        value, second, fourth, cut = 0.0, 0.0, 0.0, 0.0
         for number in numbers:
             block, noise = self.blocks[number], self.noises[number]
             own = self._handed(block, columns, query)
@@ -146,10 +170,13 @@ class MeasuredDesign:
             fine = block.fineness
             scaled = coefficients * fine
             square, quad = powers(noise, fine)
-            second += square * float((scaled**2 * (1 if factors is None else factors)).sum())
+            own_second = square * float((scaled**2 * (1 if factors is None else factors)).sum())
+            second += own_second
+            cut += float(self._cut(block, np.array(own_second)))
             fourth += quad * float((scaled**4).sum())
         used = [self.noises[number] for number in numbers]
-        width = float(widths(np.array([second]), np.array([fourth]), used, confidence)[0]) + self.rounding(numbers)
+        width = float(widths(np.array([second]), np.array([fourth]), used, confidence)[0])
+        width += cut + self.rounding(numbers)
         return value, value - width, value + width
 
     def _handed(self, block: ProductBlock, columns: tuple[int, ...], query: Floats) -> Floats:

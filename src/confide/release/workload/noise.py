@@ -21,12 +21,20 @@ from confide.query.tabulation import Tabulation
 from confide.release.holdings import Holdings
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import ProductBlock, UnitChange
-from confide.workload.strategy.design import Design, designs
-from confide.workload.strategy.line import Floats, Integers, NoiseKind
+from confide.workload.strategy.design import AUTO, EXACT, Design, Goal, designs, many_marginals
+from confide.workload.strategy.line import AnyIntegers, Floats, Integers, NoiseKind
+from confide.workload.strategy.worst import worst_coefficients
 
 Cost = PureDP | ZCDP
 BlockLaw = DiscreteLaplace | DiscreteGaussian
 
+NEAR: Final = 1.05
+"""Designs within so much of the best rough forecast get an exact one."""
+LARGEST_BITS: Final = 126
+"""Of sums; `mechanism.noise.law` holds the same bound."""
+SHIFT: Final = 1 << LARGEST_BITS
+"""What is added to sums, and taken out again: then they are above 0."""
+PART_BITS: Final = 40
 LARGEST_DEVIATION: Final = 2.0**48
 """Of the noise of one block, in counts: beyond, doubles would not hold estimates."""
 
@@ -48,7 +56,22 @@ class BlockNoise:
         Theorem: for discrete Gaussians of variances fV the loss is Σ d²/2fV-zCDP for a change d, and the strategy's
         squared norm bounds Σ d²/f ([Canonne2020], Theorem 14); for Laplace noise it is Σ|d|/b ([Ghosh2012]).
         """
-        exact = block.measure(counts)
+        return self.noised(block, block.measure(counts), randomness)
+
+    def measure_sums(self, block: ProductBlock, sums: AnyIntegers, randomness: Randomness) -> NDArray[Any]:
+        """The same of sums of whole numbers, of any size and sign: in parts that 64 bits hold, and exactly.
+
+        Loss and theorem as for counts, for noise that was made for what one unit can change of sums.
+        """
+        raised = np.array(sums + SHIFT, dtype=object)
+        exact: AnyIntegers = -block.measure(np.ones(sums.shape, dtype=np.int64)).astype(object) * SHIFT
+        for shift in range(0, LARGEST_BITS + 1, PART_BITS):
+            part = np.array((raised >> shift) & ((1 << PART_BITS) - 1), dtype=object)
+            exact = exact + (block.measure(part.astype(np.int64)).astype(object) << shift)
+        return self.noised(block, exact, randomness)
+
+    def noised(self, block: ProductBlock, exact: AnyIntegers, randomness: Randomness) -> NDArray[Any]:
+        """What a block measures, with its noise."""
         factors = block.factors
         if factors is None:
             return added(exact, draw(self.law, exact.shape, randomness))
@@ -82,14 +105,29 @@ def block_noise(block: ProductBlock, kind: str, share: Fraction, change: UnitCha
 
 
 def noises_for(design: Design, change: UnitChange, cost: Cost) -> tuple[BlockNoise, ...]:
-    pairs = zip(design.blocks, design.shares, strict=True)
-    return tuple(block_noise(block, design.noise, share, change, cost) for block, share in pairs)
+    known: dict[tuple[object, Fraction], BlockNoise] = {}
+    found = []
+    for block, share in zip(design.blocks, design.shares, strict=True):
+        key = block.lines, share
+        if key not in known:
+            known[key] = block_noise(block, design.noise, share, change, cost)
+        found.append(known[key])
+    return tuple(found)
 
 
 def forecast(design: Design, noises: tuple[BlockNoise, ...]) -> float:
     """The sum over tables of the mean variance of their answers, exactly as it will be."""
     parts = zip(design.blocks, noises, design.totals, strict=True)
     return sum(total * noise.variance / block.fineness**2 for block, noise, total in parts)
+
+
+def worst_forecast(
+    design: Design, noises: tuple[BlockNoise, ...], sizes: tuple[int, ...], tables: tuple[AskedTable, ...]
+) -> float:
+    """The largest variance of an answer, or what it is at most where answers of a table differ."""
+    parts = worst_coefficients(design.blocks, design.sources, sizes, tables)
+    pairs = zip(design.blocks, noises, strict=True)
+    return float(parts.worst(np.array([noise.variance / block.fineness**2 for block, noise in pairs])).max())
 
 
 def widths(second: Floats, fourth: Floats, noises: list[BlockNoise], confidence: float) -> Floats:
@@ -110,31 +148,65 @@ def powers(noise: BlockNoise, fine: int) -> tuple[float, float]:
 
 
 def best_design(
-    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, change: UnitChange, cost: Cost
+    sizes: tuple[int, ...],
+    tables: tuple[AskedTable, ...],
+    strategy: str,
+    change: UnitChange,
+    cost: Cost,
+    goal: Goal = "typical",
 ) -> tuple[float, Design, tuple[BlockNoise, ...]]:
-    """The design of the least exact forecast, of all that the strategy and the cost allow, with its noise."""
-    kinds: tuple[NoiseKind, ...] = ("laplace",) if isinstance(cost, PureDP) else ("gaussian", "laplace")
-    found: list[tuple[float, Design, tuple[BlockNoise, ...]]] = []
+    """The design of the least exact forecast, of all that the strategy and the cost allow, with its noise.
+
+    Given is the sum of the tables' mean variances; of the goal `worst`, the largest variance that a table may have.
+    """
+    made: list[Design] = []
     refusal: ParameterError | None = None
+    kinds: tuple[NoiseKind, ...] = ("laplace",) if isinstance(cost, PureDP) else ("gaussian", "laplace")
+    if strategy in (AUTO, EXACT) and many_marginals(tables) and "gaussian" in kinds:
+        kinds = ("gaussian",)  # Laplace noise for T tables has 2T times the variance at the same ρ
     for kind in kinds:
         try:
-            made = _designs(sizes, tables, strategy, kind)
+            made += _designs(sizes, tables, strategy, kind, goal)
         except ParameterError as error:
             refusal = error
-            continue
-        for design in made:
+    if not made:
+        raise refusal or ParameterError("no strategy suits this workload; ask for fewer columns, or wider bins")
+    if goal == "worst":
+        priced = [(design, noises_for(design, change, cost)) for design in made]
+        return min(
+            ((worst_forecast(design, noises, sizes, tables), design, noises) for design, noises in priced),
+            key=lambda each: each[0],
+        )
+    rough = [_rough(design, change, cost) for design in made]
+    found: list[tuple[float, Design, tuple[BlockNoise, ...]]] = []
+    for design, near in zip(made, rough, strict=True):
+        if near <= min(rough) * NEAR:
             noises = noises_for(design, change, cost)
             found.append((forecast(design, noises), design, noises))
-    if not found:
-        raise refusal or ParameterError("no strategy suits this workload; ask for fewer columns, or wider bins")
     return min(found, key=lambda each: each[0])
+
+
+def _rough(design: Design, change: UnitChange, cost: Cost) -> float:
+    """The forecast in doubles, of laws without rounding: to leave out what is far from the best."""
+    known: dict[object, float] = {}
+    for block in design.blocks:
+        if block.lines not in known:
+            own = block.norms
+            known[block.lines] = float(change.l2_squared(own) if design.noise == "gaussian" else change.l1(own) ** 2)
+    norms = np.array([known[block.lines] for block in design.blocks])
+    shares, totals = np.array([float(share) for share in design.shares]), np.array(design.totals)
+    if design.noise == "gaussian":
+        assert isinstance(cost, ZCDP)
+        return float((totals * norms / shares).sum() / (2 * float(cost.rho)))
+    epsilon = float(cost.epsilon) if isinstance(cost, PureDP) else (2 * float(cost.rho)) ** 0.5
+    return float((2 * totals * norms / shares**2).sum() / epsilon**2)
 
 
 @lru_cache(maxsize=64)
 def _designs(
-    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, kind: NoiseKind
+    sizes: tuple[int, ...], tables: tuple[AskedTable, ...], strategy: str, kind: NoiseKind, goal: Goal
 ) -> tuple[Design, ...]:
-    return tuple(designs(sizes, tables, strategy, kind))
+    return tuple(designs(sizes, tables, strategy, kind, goal))
 
 
 def read_blocks(

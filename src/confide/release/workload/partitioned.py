@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from confide.release.workload.chosen_table import MARK, ChosenTable
 from confide.release.workload.measured_design import Ends, MeasuredDesign, answered
 from confide.release.workload.noise import BlockNoise
 from confide.workload.asked import AskedTable
@@ -146,6 +147,8 @@ def _pieces(shape: list[int], most: int) -> Iterator[tuple[Integers, ...]]:
     yield from product(*ranges)
 
 
-def read_measured(kept: bytes) -> MeasuredDesign | PartitionedDesign:
+def read_measured(kept: bytes) -> MeasuredDesign | PartitionedDesign | ChosenTable:
     """What was measured, as it was kept."""
+    if kept.startswith(MARK):
+        return ChosenTable.from_bytes(kept)
     return PartitionedDesign.from_bytes(kept) if kept.startswith(b"{") else MeasuredDesign.from_bytes(kept)

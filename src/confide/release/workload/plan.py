@@ -1,28 +1,31 @@
 """What answering a workload would measure, cost and give, before anything is spent. Public facts only."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from confide.errors import ParameterError
 from confide.ledger.record.terms import Standing
-from confide.mechanism import DiscreteGaussian
+from confide.mechanism.interval.many import gaussian_factor
 from confide.privacy.amount import LARGEST, exact_number, show, shown_value
 from confide.privacy.budget import Budget
-from confide.release.answer.digits import half_width, with_interval
+from confide.privacy.loss import PureDP
+from confide.release.answer.digits import NO_INFORMATION, half_width, with_interval
 from confide.release.answer.rendering import html_of, print_table, table_of
 from confide.release.cost import BudgetState, Cost, budget_state
 from confide.release.holdings import Holdings
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import powers, widths
+from confide.release.workload.net_price import NET, PricedNet
 from confide.release.workload.partition_price import PARTITIONS, PricedPartition
-from confide.release.workload.request import PricedWorkload, WorkloadOptions, WorkloadRequest, bind_answer
+from confide.release.workload.request import Priced, PricedWorkload, WorkloadOptions, WorkloadRequest, bind_answer
 from confide.workload.asked import AskedTable
-from confide.workload.strategy.each_cell import IdentityLine
+from confide.workload.strategy.design import AUTO, EXACT
 from confide.workload.strategy.helmert import HelmertLine
 
 if TYPE_CHECKING:
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
 MOST_LISTED: Final = 12
 """Tables that a plan lists one by one; more are put together by what they count."""
 _TRIES: Final = 60
-
-Priced = PricedWorkload | PricedPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class WorkloadPlan:
     table: str
     workload: str
     strategy: str
+    goal: str
+    """What was made least: `typical`, the mean variance of answers, or `worst`, the largest."""
     mechanism: str
     measured: int
     groups: tuple[PlannedAnswers, ...]
@@ -70,6 +73,8 @@ class WorkloadPlan:
     account: str
     looks: str
     """Where parts are found by looking at the data, at a part of the cost, what widths then mean; else empty."""
+    advice: str
+    """What to write for these widths, or for widths that are known beforehand, where `auto` would look; else empty."""
     consistent: bool
     """Whether parts add up to totals in all tables, and not only within each."""
 
@@ -87,18 +92,19 @@ class WorkloadPlan:
             "table": self.table,
             "workload": self.workload,
             "strategy": self.strategy,
+            "goal": self.goal,
             "mechanism": self.mechanism,
             "answers": self.answers,
             "measured": self.measured,
-            "deviation": self.deviation,
-            "worst": self.worst,
+            "deviation": _known(self.deviation),
+            "worst": _known(self.worst),
             "groups": [
                 {
                     "title": own.title,
                     "tables": own.tables,
                     "answers": own.answers,
-                    "typical": own.typical,
-                    "worst": own.worst,
+                    "typical": _known(own.typical),
+                    "worst": _known(own.worst),
                 }
                 for own in self.groups
             ],
@@ -114,10 +120,15 @@ class WorkloadPlan:
     def table_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """As it is printed."""
         rows: list[tuple[str, ...]] = [
-            (own.title, f"{own.answers:,}", f"±{half_width(own.typical)}", f"±{half_width(own.worst)}")
-            for own in self.groups
+            (own.title, f"{own.answers:,}", _shown(own.typical), _shown(own.worst)) for own in self.groups
         ]
         return ("in words", "answers", f"typical at {self.confidence:.4g}", "worst"), rows
+
+    @property
+    def _made(self) -> str:
+        if self.strategy == NET:
+            return f"those of a table that is chosen, {self.mechanism}"
+        return f"measured, {self.mechanism} noise"
 
     @property
     def _agreeing(self) -> str:
@@ -125,11 +136,15 @@ class WorkloadPlan:
 
     def lines(self) -> list[str]:
         said = [
-            f"{self.strategy}: {self.measured:,} numbers are measured, {self.mechanism} noise{self._agreeing}",
+            f"{self.strategy}: {self.measured:,} numbers are {self._made}{self._agreeing}",
             f"cost {self.cost} for all of it · protects one {self.unit} ({self.neighbours})",
         ]
+        if self.goal == "worst":
+            said.append("shared so that the widest interval is as narrow as can be")
         if self.looks:
             said.append(self.looks)
+        if self.advice:
+            said.append(self.advice)
         if not self.affordable:
             said.append(f"the budget does not hold it: {self.budget}")
         return said
@@ -149,11 +164,16 @@ def plan_answer(holdings: Holdings, options: WorkloadOptions, epsilon: Fraction 
     plans = []
     for account in accounts:
         budget = standing.budget.under(account)
-        own = request if wanted is None else _searched(request, budget, wanted)
-        plans.append(_planned(standing, own.planned(budget), account))
-    return min(
-        plans, key=lambda plan: (not plan.affordable, plan.cost.epsilon if wanted is not None else plan.deviation)
-    )
+        own = request if wanted is None else _searched(_promised(request), budget, wanted)
+        chosen = replace(request, epsilon=own.epsilon).finds_parts(budget.cost(own.epsilon))
+        plans.append(replace(_planned(standing, own.planned(budget), account), advice=_advised(chosen, wanted)))
+
+    def wide(plan: WorkloadPlan) -> object:
+        if wanted is not None:
+            return plan.cost.epsilon
+        return plan.deviation if request.goal == "typical" else plan.worst
+
+    return min(plans, key=lambda plan: (not plan.affordable, wide(plan)))
 
 
 def _wanted(within: object) -> float:
@@ -166,8 +186,28 @@ def _wanted(within: object) -> float:
     return wanted
 
 
+def _promised(request: WorkloadRequest) -> WorkloadRequest:
+    """With widths that are known beforehand: `auto` without those strategies that find parts first."""
+    return replace(request, strategy=EXACT) if request.strategy == AUTO else request
+
+
+def _advised(chosen: bool, wanted: float | None) -> str:
+    if not chosen:
+        return ""
+    if wanted is None:
+        return (
+            "chosen by auto, since rows are few for so many cells: errors are smaller, and intervals of stretches that "
+            "cut a part are wider; strategy='exact' has widths that are known beforehand for all"
+        )
+    return "these widths are those of strategy='exact': write it, since auto would find parts first at this ε"
+
+
 def _searched(request: WorkloadRequest, budget: Budget, wanted: float) -> WorkloadRequest:
     """Widths fall as ε grows, about as 1/ε: a few steps find it, rounded up to three digits."""
+    if request.strategy == NET:
+        raise ParameterError(
+            "within= is not for strategy='net', whose intervals follow from how many rows there are; give epsilon="
+        )
     if request.strategy in PARTITIONS and len(request.linear.domain) > 1:
         raise ParameterError(
             f"within= is not known of strategy={request.strategy!r} for several columns, whose widths follow from the "
@@ -218,12 +258,18 @@ def _worst(priced: Priced) -> float:
 
 def _planned(standing: Standing, priced: Priced, account: str) -> WorkloadPlan:
     request = priced.request
+    if isinstance(priced, PricedNet):
+        mechanism, measured, consistent = "exponential mechanism", priced.numbers, True
+    else:
+        mechanism, measured = f"discrete {priced.design.noise}", priced.design.numbers
+        consistent = priced.design.strategy == "residual" or len(priced.design.blocks) == 1
     return WorkloadPlan(
         table=request.table.name,
         workload=request.linear.describe(),
-        strategy=request.strategy if isinstance(priced, PricedPartition) else priced.design.strategy,
-        mechanism=f"discrete {priced.design.noise}",
-        measured=priced.design.numbers,
+        strategy=priced.design.strategy if isinstance(priced, PricedWorkload) else request.strategy,
+        goal=request.goal,
+        mechanism=mechanism,
+        measured=measured,
         groups=tuple(_groups(priced)),
         deviation=priced.deviation,
         cost=Cost.of(request.epsilon, priced.loss),
@@ -234,39 +280,42 @@ def _planned(standing: Standing, priced: Priced, account: str) -> WorkloadPlan:
         budget=budget_state(standing),
         account=account,
         looks=_looked(priced),
-        consistent=priced.design.strategy == "residual" or len(priced.design.blocks) == 1,
+        advice="",
+        consistent=consistent,
     )
 
 
 def _looked(priced: Priced) -> str:
+    if isinstance(priced, PricedNet):
+        said = f"one of all {priced.tables:,} tables of at most {priced.most} rows is chosen"
+        if not priced.rows_public:
+            return f"{said}: as nobody knows how many rows there are, no count has an upper end"
+        return f"{said}: widths are these if there are no more, else from none to all rows, whose number is public"
     if not isinstance(priced, PricedPartition):
         return ""
     if len(priced.request.linear.domain) > 1:
         return (
-            "parts are found first, at a third of ε: widths are those of trees of every column, and no bound, since "
-            "they follow from the parts; of cells within a part only its count bounds them"
+            f"parts are found first, {_finding(priced, 'a third', 'a ninth')}: widths are those of trees of every "
+            "column, and no bound, since they follow from the parts; of cells within a part only its count bounds them"
         )
     return (
-        "parts are found first, at a quarter of ε: widths are at most these for whole parts; of cells within a part "
-        "only its count bounds them"
+        f"parts are found first, {_finding(priced, 'a fifth', 'a quarter')}: widths are at most these for whole "
+        "parts; of cells within a part only its count bounds them"
     )
 
 
+def _finding(priced: PricedPartition, pure: str, rho: str) -> str:
+    return f"at {pure} of ε" if isinstance(priced.loss, PureDP) else f"at {rho} of ρ"
+
+
 def _groups(priced: Priced) -> list[PlannedAnswers]:
-    linear, measured = priced.request.linear, priced.measured()
+    linear = priced.request.linear
     several = len(linear.tables) > MOST_LISTED
     found: dict[str, list[tuple[int, float, float]]] = {}
-    known: dict[tuple[int, str], float] = {}
+    widths = _widths_of(priced)
     for place, table in enumerate(linear.tables):
         title = _together(table) if several else linear.title(table)
-        numbers = measured.sources[place]
-        each = _uniform(measured, table, numbers, known, priced.request.confidence)
-        if each is None:
-            all_widths = measured.widths_alone(table, numbers, priced.request.confidence)
-            mean, worst = float((all_widths**2).mean()), float(all_widths.max())
-        else:
-            mean, worst = each**2, each
-        found.setdefault(title, []).append((linear.size_of(table), mean, worst))
+        found.setdefault(title, []).append((linear.size_of(table), *widths(place, table)))
     groups = []
     for title, own in found.items():
         answers = sum(size for size, _, _ in own)
@@ -276,37 +325,59 @@ def _groups(priced: Priced) -> list[PlannedAnswers]:
     return groups
 
 
-def _uniform(
-    measured: MeasuredDesign,
-    table: AskedTable,
-    numbers: tuple[int, ...],
-    known: dict[tuple[int, str], float],
-    confidence: float,
-) -> float | None:
-    """The half-width of all answers of a marginal, where all are alike; None where they are not, or are Laplace."""
-    if set(table.kinds) != {"each"}:
+def _widths_of(priced: Priced) -> Callable[[int, AskedTable], tuple[float, float]]:
+    """Of a table the mean square of half-widths, and the largest."""
+    if isinstance(priced, PricedNet):
+        bound = priced.deviation
+        return lambda _, __: (bound**2, bound)
+    measured, confidence = priced.measured(), priced.request.confidence
+    uniform = _uniform(measured, priced.request.linear.tables, confidence)
+
+    def widths(place: int, table: AskedTable) -> tuple[float, float]:
+        if uniform is not None:
+            return uniform[place] ** 2, uniform[place]
+        found = measured.widths_alone(table, measured.sources[place], confidence)
+        return float((found**2).mean()), float(found.max())
+
+    return widths
+
+
+def _known(width: float) -> float | None:
+    """As JSON has it."""
+    return width if math.isfinite(width) else None
+
+
+def _shown(width: float) -> str:
+    return f"±{half_width(width)}" if math.isfinite(width) else NO_INFORMATION
+
+
+def _uniform(measured: MeasuredDesign, tables: tuple[AskedTable, ...], confidence: float) -> list[float] | None:
+    """The half-widths of marginals measured by residuals, in each of which all answers are alike; None for others.
+
+    In a cell of a marginal B a part A has Σ c²σ² = σ² · Π over A of (1 − 1/n) · Π over the rest of B of 1/n².
+    """
+    lines = {line for block in measured.blocks for line in block.lines}
+    if measured.strategy != "residual" or not measured.gaussian:
         return None
-    second = 0.0
-    for number in numbers:
-        block, noise = measured.blocks[number], measured.noises[number]
-        if not isinstance(noise.law, DiscreteGaussian):
-            return None
-        part = powers(noise, block.fineness)[0]
-        for column, line in zip(block.columns, block.lines, strict=True):
-            if not isinstance(line, HelmertLine | IdentityLine):
-                return None
-            inside = column in table.columns
-            key = (line.size, line.name + ("" if inside else " total"))
-            if key not in known:
-                ends = (0, 1) if inside else (0, line.size)
-                known[key] = float(line.spread(np.array([ends[0]]), np.array([ends[1]]), fourth=False)[0][0])
-            part *= known[key]
-        for column in table.columns:
-            if column not in block.columns:
-                part /= measured.sizes[column] ** 2
-        second += part
-    used = [measured.noises[number] for number in numbers]
-    return float(widths(np.array([second]), np.zeros(1), used, confidence)[0])
+    if not all(isinstance(line, HelmertLine) for line in lines) or any(set(own.kinds) != {"each"} for own in tables):
+        return None
+    sizes = measured.sizes
+    variances = {id(noise): noise.variance for noise in measured.noises}
+    laws = np.array([variances[id(noise)] for noise in measured.noises])
+    grown = np.array([
+        math.prod(sizes[column] * (sizes[column] - 1) for column in block.columns) / block.fineness**2
+        for block in measured.blocks
+    ])  # fmt: skip
+    rows = np.sqrt([float(block.rows) for block in measured.blocks])
+    places = np.fromiter(chain.from_iterable(measured.sources), dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in measured.sources])[:-1]])
+    shares = np.array([math.prod(sizes[column] for column in own.columns) for own in tables], dtype=np.float64)
+    parts = (laws * grown)[places] / np.repeat(shares, np.diff([*starts, len(places)])) ** 2
+    second = np.add.reduceat(parts, starts)
+    coarse = np.add.reduceat(np.sqrt(parts) * rows[places], starts) * measured.coarse
+    least = np.minimum.reduceat(laws[places], starts)
+    factors = np.array([gaussian_factor(float(own), confidence) for own in least])
+    return list((factors * np.sqrt(second) + coarse).tolist())
 
 
 def _together(table: AskedTable) -> str:
@@ -334,8 +405,9 @@ def answers_text(answers: "WorkloadAnswers") -> str:
         if len(rows) > MOST_LISTED * 6:
             break
     head = ("in words", "of", "count", f"{answers.confidence:.4g} interval")
+    made = f"{answers.mechanism} noise" if answers.measured.noises else answers.mechanism
     lines = [
-        f"{answers.mechanism} noise · cost ε = {show(answers.cost.epsilon)} · protects one {answers.unit}",
+        f"{made} · cost ε = {show(answers.cost.epsilon)} · protects one {answers.unit}",
         "intervals always hold; sql() answers any other count of these columns, free",
     ]
     if answers.test_noise:

@@ -22,13 +22,25 @@ from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 from confide.release.whole_table import TabulatedTable, tabulated
 from confide.release.workload.answers import WorkloadAnswers
+from confide.release.workload.compact_design import CompactDesign, compact_bits, compact_size
+from confide.release.workload.compact_measure import measured_compactly
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import BlockNoise, best_design, read_blocks
-from confide.release.workload.partition_price import PARTITIONS, PricedPartition, price_partition
+from confide.release.workload.net_price import NET, PricedNet, price_net
+from confide.release.workload.noise import BlockNoise, best_design, forecast, read_blocks
+from confide.release.workload.partition_price import (
+    AUTO_PARTS,
+    PARTITIONS,
+    PricedPartition,
+    price_partition,
+    rows_changed,
+    suits_parts,
+)
 from confide.workload.asked import LinearWorkload, bound_linear, columns_of
 from confide.workload.identity import WORKLOAD_SPELLING
+from confide.workload.strategy.asked_parts import MOST_OPTIMISED
 from confide.workload.strategy.block import UnitChange
-from confide.workload.strategy.design import Design
+from confide.workload.strategy.design import AUTO as AUTO_STRATEGY
+from confide.workload.strategy.design import GOALS, Design, Goal
 
 _NUMBER: Final = 8
 """Bytes of a measured number."""
@@ -44,6 +56,7 @@ class WorkloadOptions:
     bins: Mapping[str, object] | None = None
     confidence: float = 0.95
     account: object = AUTO
+    goal: str = "typical"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +69,7 @@ class WorkloadRequest:
     strategy: str
     epsilon: Fraction
     confidence: float
+    goal: Goal = "typical"
 
     @property
     def purpose(self) -> str:
@@ -63,29 +77,40 @@ class WorkloadRequest:
 
     def identity(self) -> str:
         parts = (self.table.name, self.linear, self.strategy, self.epsilon)
-        return written("answer", *parts, spelling=WORKLOAD_SPELLING)
+        goal = () if self.goal == "typical" else (self.goal,)  # requests of before there were goals keep their names
+        return written("answer", *parts, *goal, spelling=WORKLOAD_SPELLING)
 
     @property
     def change(self) -> UnitChange:
         return UnitChange(self.counted.rows, self.counted.neighbours == "replace-one")
 
-    def price(self, budget: Budget) -> "PricedWorkload | PricedPartition":
+    def price(self, budget: Budget) -> "Priced":
         priced = self.planned(budget)
         require_room_for(priced)
         return priced
 
-    def planned(self, budget: Budget) -> "PricedWorkload | PricedPartition":
+    def planned(self, budget: Budget) -> "Priced":
         """The same, whether a ledger would keep the answer or not."""
         return made_at(self.epsilon, lambda epsilon: self.priced_at(budget, epsilon))
 
-    def priced_at(self, budget: Budget, epsilon: Fraction) -> "PricedWorkload | PricedPartition":
+    def priced_at(self, budget: Budget, epsilon: Fraction) -> "Priced":
         """The design of the least exact forecast, of all that the strategy and the budget allow."""
         cost = budget.cost(epsilon)
+        if self.strategy == NET:
+            return price_net(replace(self, epsilon=epsilon), cost)
         if self.strategy in PARTITIONS:
             return price_partition(replace(self, epsilon=epsilon), cost)
+        if self.finds_parts(cost):
+            return price_partition(replace(self, epsilon=epsilon, strategy=AUTO_PARTS), cost)
         sizes, tables = self.linear.domain.sizes, self.linear.tables
-        total, design, noises = best_design(sizes, tables, self.strategy, self.change, cost)
+        total, design, noises = best_design(sizes, tables, self.strategy, self.change, cost, self.goal)
         return PricedWorkload(replace(self, epsilon=epsilon), design, noises, cost, total)
+
+    def finds_parts(self, cost: Currency) -> bool:
+        """Whether `auto` looks at the data first, by the policy's number of rows."""
+        sizes, tables, changes = self.linear.domain.sizes, self.linear.tables, rows_changed(self.change)
+        looks = self.strategy == AUTO_STRATEGY and self.goal == "typical"
+        return looks and suits_parts(sizes, tables, self.table.size, cost, changes)
 
     def decode(self, stored: bytes) -> WorkloadAnswers:
         return WorkloadAnswers.from_bytes(stored, self.table, self.linear, self.confidence)
@@ -104,32 +129,42 @@ class PricedWorkload:
     @property
     def deviation(self) -> float:
         """The root of the mean variance of answers, every table counted the same."""
-        return float(np.sqrt(self.total / len(self.request.linear.tables)))
+        total = forecast(self.design, self.noises) if self.request.goal == "worst" else self.total
+        return float(np.sqrt(total / len(self.request.linear.tables)))
 
     @property
     def widths(self) -> tuple[float, ...]:
-        return (self.deviation,)
+        return (self.deviation if self.request.goal == "typical" else float(np.sqrt(self.total)),)
 
     def measured(self, values: tuple[NDArray[Any], ...] = ()) -> MeasuredDesign:
         """The design with what was released; without numbers, to look at widths."""
-        design = self.design
+        design, bits = self.design, compact_bits(self.design, self.noises)
+        coarse = 0.0 if bits is None else 2.0 ** -(bits + 1)
         sizes = self.request.linear.domain.sizes
-        return MeasuredDesign(sizes, design.strategy, design.blocks, self.noises, values, design.sources)
+        return MeasuredDesign(sizes, design.strategy, design.blocks, self.noises, values, design.sources, coarse)
 
     def measure(self, holdings: Holdings, charge: Charge) -> bytes:
         """Reads the tables of all blocks and adds noise to each: see `BlockNoise.measure`."""
-        values = read_blocks(holdings, charge, self.request.counted.tabulation, self.design, self.noises)
-        request = self.request
+        request, bits = self.request, compact_bits(self.design, self.noises)
+        tabulation = request.counted.tabulation
+        found: MeasuredDesign | CompactDesign
+        if bits is None:
+            found = self.measured(read_blocks(holdings, charge, tabulation, self.design, self.noises))
+        else:
+            found = measured_compactly(holdings, charge, tabulation, self.design, self.noises, bits)
         return WorkloadAnswers(
             request.table,
             request.linear,
-            self.measured(values),
+            found,
             Cost.of(request.epsilon, self.loss),
             request.confidence,
             request.counted.unit,
             request.counted.neighbours,
             test_noise=not holdings.randomness.kernel,
         ).to_bytes()
+
+
+Priced = PricedWorkload | PricedPartition | PricedNet
 
 
 def bind_answer(holdings: Holdings, options: WorkloadOptions, epsilon: Fraction) -> WorkloadRequest:
@@ -140,8 +175,21 @@ def bind_answer(holdings: Holdings, options: WorkloadOptions, epsilon: Fraction)
     strategy = plain_text(options.strategy)
     if not isinstance(strategy, str):
         raise ParameterError(f"strategy={shown_value(strategy)} is not the name of a strategy, such as 'auto'")
-    counted = tabulated(policy, holdings.engine, table, linear.domain, linear.sets)
-    return WorkloadRequest(table, linear, counted, strategy, epsilon, options.confidence)
+    every = strategy == NET and table.rows == "public"  # how many rows there are bounds the counts of a table chosen
+    counted = tabulated(policy, holdings.engine, table, linear.domain, linear.sets, missing=every)
+    goal = next((own for own in GOALS if own == options.goal), None)
+    if goal is None:
+        raise ParameterError(
+            f"goal={shown_value(options.goal)} is no goal; write goal='typical' for the least mean error, or "
+            "goal='worst' for the narrowest widest interval"
+        )
+    if goal == "worst" and strategy in (*PARTITIONS, NET):
+        finds = "chooses by the largest error" if strategy == NET else "has widths that follow from the parts it finds"
+        raise ParameterError(
+            f"strategy={strategy!r} {finds}, so there is no goal='worst' for it; leave goal= out, or write "
+            "strategy='auto'"
+        )
+    return WorkloadRequest(table, linear, counted, strategy, epsilon, options.confidence, goal)
 
 
 def _table_of(policy: Policy, options: WorkloadOptions) -> Table:
@@ -154,18 +202,21 @@ def _table_of(policy: Policy, options: WorkloadOptions) -> Table:
     return private_table(policy, options.table, "answer")
 
 
-def require_room_for(priced: PricedWorkload | PricedPartition) -> None:
+def require_room_for(priced: Priced) -> None:
     """Refuse what a ledger would not keep, before anything is charged; plans are for any size."""
-    dense = sum(
-        2 * line.rows * line.size
-        for line in {id(line): line for block in priced.design.blocks for line in block.lines}.values()
-        if hasattr(line, "matrix")
-    )
-    require_room(
-        _NUMBER * priced.design.numbers + dense,
-        f"{priced.design.numbers:,} measured numbers",
-        "take a smaller k, fewer columns or wider bins",
-    )
+    if isinstance(priced, PricedNet):
+        return  # at most sixteen counts
+    bits = compact_bits(priced.design, priced.noises) if isinstance(priced, PricedWorkload) else None
+    numbers = priced.design.numbers
+    advice = "take a smaller k, fewer columns or wider bins"
+    if bits is None:
+        parts = min(MOST_OPTIMISED, priced.design.blocks[0].lines[0].size) if isinstance(priced, PricedPartition) else 0
+        lines = {id(line): line for block in priced.design.blocks for line in block.lines}.values()
+        dense = 4 * parts * parts + sum(2 * line.rows * line.size for line in lines if hasattr(line, "matrix"))
+        size = _NUMBER * numbers + dense
+    else:
+        size = compact_size(numbers, bits)
+    require_room(size, f"{numbers:,} measured numbers", advice)
 
 
 def answer_workload(holdings: Holdings, options: WorkloadOptions, epsilon: Fraction) -> WorkloadAnswers:

@@ -1,6 +1,5 @@
 """GROUP BY ROLLUP, CUBE and GROUPING SETS: several tables of one question, measured together so that parts add up."""
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,11 +12,11 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.query import Question
 from confide.query.grouping import check_groups, key_size
+from confide.query.grouping_sets import Grouping, GroupingSets
 from confide.query.identity import SPELLING
-from confide.query.key_value import key_kind, spelled
-from confide.query.question import Measured, ShownKey, ShownValue
+from confide.query.question import Mean, Measured, ShownKey, ShownValue
 from confide.query.tabulation import Tabulation
-from confide.query.tree import Always, BinnedKey, Both, Bound, DeclaredKey, Known, Predicate, Reading, Scan
+from confide.query.tree import Always, Scan
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.answer.plan import Plan, PlannedColumn, Within
@@ -31,12 +30,21 @@ from confide.release.least_epsilon import made_at
 from confide.release.workload.answers import whole_ends
 from confide.release.workload.measured_design import MeasuredDesign
 from confide.release.workload.noise import BlockNoise, best_design, read_blocks
+from confide.release.workload.rolled_keys import (
+    ROW_BYTES,
+    cells_in,
+    grouping_column,
+    key_columns,
+    note_of,
+    plain_keys,
+    rows_with_keys,
+    sizes_of,
+)
+from confide.release.workload.rolled_numbers import PricedNumbers, RolledNumbersRequest, check_numbers
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import UnitChange
 from confide.workload.strategy.design import Design
 from confide.workload.strategy.line import Kind
-
-_ROW_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,7 @@ class RollupRequest:
 
     question: Question
     tables: tuple[tuple[int, ...], ...]
+    groupings: tuple[Grouping, ...]
     sql: str
     epsilon: Fraction
     confidence: float
@@ -57,24 +66,20 @@ class RollupRequest:
     def tabulation(self) -> Tabulation:
         """The rows that hold a value in every key: all tables count the same."""
         summary = self.question.summary
-        keys = _plain_keys(self.question)
-        known = [_known(key) for key in keys]
-        parts = (*(() if summary.where == Always(True) else (summary.where,)), *known)
-        where: Predicate = Always(True) if not parts else parts[0] if len(parts) == 1 else Both(parts)
-        rows = 1 if summary.bound is None else summary.bound.rows
-        bound = None if summary.bound is None else Bound(summary.bound.unit, rows, rows)
+        where, bound = rows_with_keys(self.question)
         sets = tuple(own for own in self.tables if own)
-        return Tabulation(summary.relation, where, bound, keys, sets, summary.order_by)
+        return Tabulation(summary.relation, where, bound, plain_keys(self.question), sets, summary.order_by)
 
     def identity(self) -> str:
         names = tuple(column.name for column in self.question.columns)
         shown = tuple(column.key if isinstance(column, ShownKey) else -1 for column in self.question.columns)
         parts = (self.tabulation, self.tables, names, shown, self.epsilon, Fraction(self.confidence))
-        return written("grouping sets", *parts, spelling=SPELLING)
+        extra = tuple((own.place, own.name, own.keys) for own in self.groupings)
+        return written("grouping sets", *parts, *((extra,) if extra else ()), spelling=SPELLING)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(key_size(key) or 0 for key in self.question.keys)
+        return sizes_of(self.question)
 
     @property
     def asked(self) -> tuple[AskedTable, ...]:
@@ -91,7 +96,9 @@ class RollupRequest:
     def _priced(self, budget: Budget) -> "PricedRollup":
         cost = budget.cost(self.epsilon)
         total, design, noises = best_design(self.sizes, self.asked, "auto", self.change, cost)
-        require_room(_ROW_BYTES * sum(_cells(self.sizes, own) for own in self.tables), "these tables", "use wider bins")
+        require_room(
+            ROW_BYTES * sum(cells_in(self.sizes, own) for own in self.tables), "these tables", "use wider bins"
+        )
         return PricedRollup(self, design, noises, cost, total)
 
     def decode(self, stored: bytes) -> Answer:
@@ -132,42 +139,28 @@ class PricedRollup:
 def _answer(request: RollupRequest, found: MeasuredDesign, loss: Currency, test_noise: bool) -> Answer:
     """One row for each group of each table; a key that a table does not have is NULL."""
     question = request.question
-    keys: list[list[object]] = [[] for _ in question.keys]
     values, lows, highs = [], [], []
     for place, asked in enumerate(request.asked):
         estimates, below, above = found.answers(asked, place, request.confidence)
         low, high = whole_ends(below, above)
-        flat = estimates.reshape(-1)
-        places = np.unravel_index(np.arange(flat.size), estimates.shape) if asked.columns else ()
-        for number, key in enumerate(question.keys):
-            if number in asked.columns:
-                axis = places[asked.columns.index(number)]
-                labels = [spelled(key, own) for own in range(request.sizes[number])]
-                keys[number] += [labels[own] for own in axis.tolist()]
-            else:
-                keys[number] += [None] * flat.size
-        values += flat.tolist()
+        values += estimates.reshape(-1).tolist()
         lows += low.reshape(-1).tolist()
         highs += high.reshape(-1).tolist()
     columns: list[KeyColumn | ValueColumn] = []
     mechanism = f"{found.strategy}, discrete {'gaussian' if found.gaussian else 'laplace'}"
+    keys = key_columns(question, request.tables)
     for column in question.columns:
         if isinstance(column, ShownKey):
-            columns.append(KeyColumn(column.name, key_kind(question.keys[column.key]), tuple(keys[column.key])))
+            columns.append(next(keys))
         else:
             own = tuple(values), tuple(lows), tuple(highs)
             columns.append(ValueColumn(column.name, "number", *own, mechanism, "always"))
+    for grouping in request.groupings:
+        columns.insert(grouping.place, grouping_column(grouping, request.sizes, request.tables))
     return Answer(
         tuple(columns), request.confidence, Cost.of(request.epsilon, loss), question.unit, question.neighbours,
-        request.sql, (_note(found.strategy),), test_noise,
+        request.sql, (note_of(found.strategy),), test_noise,
     )  # fmt: skip
-
-
-def _note(strategy: str) -> str:
-    agree = (
-        "parts add up to totals, so a count may be below its interval; " if strategy in ("residual", "identity") else ""
-    )
-    return f"{agree}NULL is a key that is summed over; rows without a value in some key are in no table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +170,7 @@ class RollupCall:
     holdings: Holdings
     question: Question
     tables: tuple[tuple[int, ...], ...]
+    groupings: tuple[Grouping, ...]
     sql: str
     confidence: float
     account: str = AUTO
@@ -190,23 +184,32 @@ class RollupCall:
         standing, accounts = self.holdings.standing(), self.holdings.accounts(self.account)
         chosen = accounts[0] if len(accounts) == 1 else self.holdings.preferred(standing, request.price, accounts)
         priced = request.price(standing.budget.under(chosen))
-        worst = priced.worst()
-        name = next(column.name for column in self.question.columns if isinstance(column, ShownValue))
         expected = float(expected_rows(self.question, policy) or 0)
         mechanism = f"{priced.design.strategy}, discrete {priced.design.noise}"
+        shown = [column for column in self.question.columns if isinstance(column, ShownValue)]
+        columns: tuple[PlannedColumn, ...]
+        if isinstance(priced, PricedNumbers):
+            columns = tuple(
+                PlannedColumn(
+                    column.name, width, 0.0, mechanism, depends=("rows",) if isinstance(column.value, Mean) else ()
+                )
+                for column, width in zip(shown, priced.forecast(policy), strict=True)
+            )
+        else:
+            columns = (PlannedColumn(shown[0].name, priced.worst(), expected, mechanism),)
         return Plan(
-            columns=(PlannedColumn(name, worst, expected, mechanism),),
+            columns=columns,
             epsilon=float(whole),
             cost=Cost.of(whole, priced.loss),
             confidence=request.confidence,
-            groups=sum(_cells(request.sizes, own) for own in self.tables),
+            groups=sum(cells_in(sizes_of(self.question), own) for own in self.tables),
             unit=self.question.unit,
             neighbours=self.question.neighbours,
             affordable=standing.holds(priced.loss),
             budget=budget_state(standing),
             notes=(
                 f"{len(self.tables)} tables are measured together; the width is of the widest",
-                _note(priced.design.strategy),
+                note_of(priced.design.strategy),
             ),
             account=chosen,
             rooms=rooms(standing, whole),
@@ -220,16 +223,30 @@ class RollupCall:
             asked = self.holdings.ask(self._request(exact_epsilon(epsilon)), self.account)
         return asked.result.marked(asked.stored)
 
-    def _request(self, epsilon: Fraction) -> RollupRequest:
-        return RollupRequest(self.question, self.tables, self.sql, epsilon, confidence_level(self.confidence))
+    def _request(self, epsilon: Fraction) -> RollupRequest | RolledNumbersRequest:
+        """Counts alone are tabulated, and need no table of all keys."""
+        own = self.question, self.tables, self.groupings, self.sql, epsilon, confidence_level(self.confidence)
+        return RollupRequest(*own) if _counts_alone(self.question) else RolledNumbersRequest(*own)
 
 
 def rollup_call(
-    holdings: Holdings, question: object, tables: tuple[tuple[int, ...], ...], sql: str, confidence: float, account: str
+    holdings: Holdings, question: object, several: GroupingSets, sql: str, confidence: float, account: str
 ) -> RollupCall:
     """The call of a bound text, or a refusal that says what several tables are answered for."""
     if not isinstance(question, Question) or not isinstance(question.summary.relation, Scan):
-        raise QueryError("ROLLUP, CUBE and GROUPING SETS count rows of one table, without joins and inner queries")
+        raise QueryError("ROLLUP, CUBE and GROUPING SETS are of one table, without joins and inner queries")
+    if not _counts_alone(question):
+        check_numbers(question)
+    if question.having is not None or question.order or question.limit is not None or question.offset:
+        raise QueryError("HAVING, ORDER BY and LIMIT are for one table; leave them out, and sort what comes out")
+    plain_keys(question)
+    for own in several.tables:
+        check_groups([key_size(question.keys[key]) or 0 for key in own])
+    return RollupCall(holdings, question, several.tables, several.groupings, sql, confidence, account)
+
+
+def _counts_alone(question: Question) -> bool:
+    """Whether all that is asked for is the number of rows."""
     cells = question.summary.cells
     plain = all(cell.kind == "rows" and cell.where == Always(True) for cell in cells)
     counts = [column for column in question.columns if isinstance(column, ShownValue)]
@@ -238,36 +255,4 @@ def rollup_call(
         and [part for part, _ in question.measures[column.value.measure].terms] == [1]
         for column in counts
     )
-    if not plain or not single or not counts or question.statistics or question.summary.open_keys:
-        raise QueryError(
-            "ROLLUP, CUBE and GROUPING SETS are answered for COUNT(*) by declared columns and bins; ask other "
-            "aggregates with one GROUP BY each"
-        )
-    if question.having is not None or question.order or question.limit is not None or question.offset:
-        raise QueryError("HAVING, ORDER BY and LIMIT are for one table; leave them out, and sort what comes out")
-    _plain_keys(question)
-    for own in tables:
-        check_groups([key_size(question.keys[key]) or 0 for key in own])
-    return RollupCall(holdings, question, tables, sql, confidence, account)
-
-
-def _plain_keys(question: Question) -> tuple[DeclaredKey | BinnedKey, ...]:
-    keys = []
-    for key in question.keys:
-        binned = isinstance(key, BinnedKey) and isinstance(key.number, Reading) and not key.nulls
-        if not (isinstance(key, DeclaredKey) or binned):
-            raise QueryError("keys of ROLLUP, CUBE and GROUPING SETS are declared columns and BIN(column, width)")
-        assert isinstance(key, DeclaredKey | BinnedKey)
-        if isinstance(key, DeclaredKey) and None in key.values:
-            raise QueryError(f"{key.name} has NULL among its groups, which is not told from a key that is summed over")
-        keys.append(key)
-    return tuple(keys)
-
-
-def _known(key: DeclaredKey | BinnedKey) -> Predicate:
-    """That a row holds a value of the key."""
-    return Known(key.field if isinstance(key, DeclaredKey) else key.number, negated=False)
-
-
-def _cells(sizes: tuple[int, ...], keys: tuple[int, ...]) -> int:
-    return math.prod(sizes[key] for key in keys)
+    return plain and single and bool(counts) and not question.statistics and not question.summary.open_keys

@@ -142,6 +142,21 @@ def test_without_sharing_the_miss_rate_extremes_miss(monkeypatch: pytest.MonkeyP
     assert held(f"SELECT MAX(n) AS c FROM {N}", ALIKE, LAPLACE, runs=60) > 0.2
 
 
+def test_shares_of_different_wholes_are_held_together() -> None:
+    """What is beside a sum moves where the noise must be for the interval to hold, so that each has its miss rate."""
+    one, two = "n / (SUM(n) OVER () + 1)", "n / (SUM(n) OVER () + 4000)"
+    answer = answered(f"SELECT k, {one} AS a, {two} AS b, {one} + {two} AS c FROM {N}", SPREAD, [LAPLACE], 3)
+    a, b, c, d = (
+        [high - low for low, high in zip(own.low, own.high, strict=True)]
+        for own in (
+            *answer.columns()[1:],
+            answered(f"SELECT k, {one} + {one} AS a FROM {N}", SPREAD, [LAPLACE], 3).columns()[1],
+        )
+    )
+    assert all(both > 1.05 * (first + second) for first, second, both in zip(a, b, c, strict=True))
+    assert d == pytest.approx([2 * own for own in a])
+
+
 def test_rows_with_noise_of_their_own_have_the_false_coverage_rate() -> None:
     apart, together = (answered(sql, SPREAD, [LAPLACE], 1) for sql in (CHOSEN[1], CHOSEN[4]))
     assert not apart.jointly

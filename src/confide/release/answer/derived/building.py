@@ -39,11 +39,9 @@ class Building:
             one, two = (self.evaluation.linear(part) for part in parts)
             if one is not None and two is not None:
                 difference = _added(one, two, -1)
-                return (
-                    self.called(function, (difference, _ZERO))
-                    if not difference.terms
-                    else MadeCell(function, (difference, _ZERO))
-                )
+                if not difference.terms:  # places in an order of keys, and noise that cancels, leave a constant
+                    return self.called(function, (PublicCell(difference.constant), _ZERO))
+                return MadeCell(function, (difference, _ZERO))
         elif function in ("and", "or"):
             return self._joined(function, parts)
         elif function == "case":

@@ -23,6 +23,7 @@ from confide.release.answer.derived.cell import Atom, DerivedCell, LeafCell, Mad
 from confide.release.answer.derived.cell_function import FUNCTIONS
 from confide.release.answer.derived.cell_range import CellRange, double, number, point
 from confide.release.answer.derived.gather import gathered
+from confide.release.answer.derived.part_of_sum import PartsOfSums
 from confide.release.answer.derived.ranking import (
     Places,
     RankCell,
@@ -49,6 +50,7 @@ class CellEvaluation:
         self._places: dict[tuple[int, Confidence], tuple[Ranking, list[tuple[float, float]], Places]] = {}
         self._laws: dict[Ranking, Any] = {}
         self._halves: dict[Any, Fraction] = {}
+        self._parts_of_sums = PartsOfSums(self)
 
     def value(self, cell: DerivedCell) -> Any:
         """The estimate."""
@@ -90,6 +92,9 @@ class CellEvaluation:
             case PublicCell():
                 return frozenset()
             case MadeCell():
+                share = self._parts_of_sums.piece(*cell.parts) if cell.function == "/" else None
+                if share is not None:
+                    return frozenset((share,))
                 pair = self._pair(*cell.parts) if cell.function == "/" else None
                 if pair is not None:
                     return frozenset(((pair[0][0], pair[1][0], "ratio"),))
@@ -166,7 +171,8 @@ class CellEvaluation:
                     ranges = [self._range(part, level) for part in cell.parts]
                     return gathered(cell.function[7:], list(zip(ranges[::2], ranges[1::2], strict=True)))
                 if cell.function == "/":
-                    ratio = self._ratio(cell.parts[0], cell.parts[1], level)
+                    share = self._parts_of_sums.range(cell.parts[0], cell.parts[1], level)
+                    ratio = share if share is not None else self._ratio(cell.parts[0], cell.parts[1], level)
                     if ratio is not None:
                         return ratio
                 return FUNCTIONS[cell.function]([self._range(part, level) for part in cell.parts])
@@ -187,7 +193,7 @@ class CellEvaluation:
         """By the law of all its noise together."""
         laws = self._signature(terms)
         half = self._half(laws, level)
-        exact = constant + sum((own * self._measured(atom) for atom, own in terms.items()), Fraction(0))
+        exact = constant + sum((own * self.measured(atom) for atom, own in terms.items()), Fraction(0))
         low, high = self._bounds(terms, constant)
         whole = all(own.denominator == 1 for own in terms.values()) and constant.denominator == 1
         one = half
@@ -225,7 +231,8 @@ class CellEvaluation:
             self._halves[laws, level] = Fraction(repeated_half_width(terms, level))
         return self._halves[laws, level]
 
-    def _measured(self, atom: Atom) -> int:
+    def measured(self, atom: Atom) -> int:
+        """A noised integer."""
         question, measure, group = atom
         return int(self.sources[question].evaluator.measurements[measure].values[group])
 
@@ -260,7 +267,7 @@ class CellEvaluation:
             [self.sources[q].measurements[m].law for q, m, _ in (above, below)],
             [self.sources[q].question.measures[m].floor for q, m, _ in (above, below)],
         )
-        first, second = (np.array([self._measured(atom)], dtype=object) for atom in (above, below))
+        first, second = (np.array([self.measured(atom)], dtype=object) for atom in (above, below))
         nonnegative = other == 0
         least = 0.0 if nonnegative and floor == 0 else -inf
         found = ratio_intervals(first, second, one, two, level, low=least, denominator_nonnegative=nonnegative)
@@ -298,7 +305,7 @@ class CellEvaluation:
                 exact = []
                 for own in ranking.cells:
                     terms, constant = self.linear(own)  # type: ignore[misc, arg-type]
-                    exact.append(constant + sum((c * self._measured(a) for a, c in terms.items()), Fraction(0)))
+                    exact.append(constant + sum((c * self.measured(a) for a, c in terms.items()), Fraction(0)))
                 ends = halves(exact, self._half(doubled, level))
             else:
                 ends = [(0.0, 0.0) if own is None else _span(self._range(own, level)) for own in ranking.cells]

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import inf
+from math import inf, isfinite
 from typing import Any, Literal
 
+from confide.mechanism import Assumes
 from confide.mechanism.noise.law import Confidence
 from confide.query.derivation.derivation import Derivation, DerivedColumn, DistinctRows
-from confide.query.question import measures_of, statistics_of
+from confide.query.question import Commonest, Dated, measures_of, statistics_of
 from confide.release.answer.answer import KeyColumn, ValueColumn
 from confide.release.answer.chosen import level
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
@@ -17,6 +18,7 @@ from confide.release.answer.derived.cell_evaluation import CellEvaluation
 from confide.release.answer.derived.cell_range import CellRange
 from confide.release.answer.derived.derived_rows import DerivedRow, DerivedRows
 from confide.release.answer.derived.ranking import RankCell, RunningCell
+from confide.release.answer.labelled_values import LabelCell, label_column, possible_places
 
 _LOOKED_AT = 3
 """Rows from which it is told what a column is made of: all rows are made alike."""
@@ -86,13 +88,15 @@ class DerivedAnswer:
 
     def _column(self, place: int, column: DerivedColumn) -> KeyColumn | ValueColumn:
         cells = [row.cells[place] for row in self.rows]
+        if column.label:
+            return self._labelled(place, column, cells)
         if column.public and all(isinstance(cell, PublicCell) for cell in cells):
             return _key_column(column, [cell.value for cell in cells])  # type: ignore[attr-defined]
         ranges = [self.range(cell) for cell in cells]
         kind: Literal["text", "boolean", "integer", "number"] = "number"
         if column.kind in ("text", "boolean"):
             kind = "text" if column.kind == "text" else "boolean"
-        elif ranges and all(own.whole or own.low is None for own in ranges):
+        elif any(own.whole for own in ranges) and all(own.whole or own.low is None for own in ranges):
             kind = "integer"
         ends = ("value", "low", "high")
         values, low, high = (tuple(_shown(getattr(own, end), kind) for own in ranges) for end in ends)
@@ -104,11 +108,31 @@ class DerivedAnswer:
             column.name, kind, values, low, high, " + ".join(names) or "constant", assumes, note, unknown
         )
 
+    def _labelled(self, place: int, column: DerivedColumn, cells: Sequence[DerivedCell]) -> ValueColumn:
+        """A column of dates, or of values that MODE found, as questions released them."""
+        shown = [self._label(cell) if isinstance(cell, LeafCell) else cell.value for cell in cells]  # type: ignore[attr-defined]
+        names, conditions = self.made_of(place)
+        ranges = [self.range(cell) for cell in cells]
+        assumes: Assumes = "density" if any(own.assumes == "density" for own in ranges) else "always"
+        note = "; ".join(f"the interval assumes {condition}" for condition in conditions)
+        unknown = tuple(row for row, cell in enumerate(cells) if self._unknown(cell, ranges[row]))
+        return label_column(column.name, shown, column.kind, " + ".join(names) or "constant", assumes, note, unknown)
+
+    def _label(self, cell: LeafCell) -> LabelCell:
+        source, found = self.sources[cell.question], self.range(cell)
+        value = source.values[cell.column]
+        assert isinstance(value, Dated | Commonest)
+        if isinstance(value, Commonest) and not isfinite(found.low):  # nothing is promised at this confidence
+            places = source.question.statistics[value.statistic].places
+            return LabelCell(value, found.value, places[0], places[-1], places)
+        estimate = source.estimate(cell.column, self.confidence)
+        return LabelCell(value, found.value, found.low, found.high, possible_places(estimate, cell.group))
+
     def _unknown(self, cell: DerivedCell, found: CellRange) -> bool:
         """Whether an interval is no more than what was known before."""
         if isinstance(cell, LeafCell):
             empty = self.sources[cell.question].estimate(cell.column, self.confidence).empty
-            return empty is not None and bool(empty[cell.group])
+            return (empty is not None and bool(empty[cell.group])) or found.low == -inf
         return found.value is not None and found.low == -inf and found.high == inf
 
     def range(self, cell: DerivedCell) -> CellRange:

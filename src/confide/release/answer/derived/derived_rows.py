@@ -52,10 +52,12 @@ class DerivedRow:
 
 
 class DerivedRows:
-    """Carries out the steps of a derivation; a table that is named twice is made once."""
+    """Carries out the steps of a derivation; a table that is named twice is made once. Without `frames` those of
+    windows are only counted.
+    """
 
-    def __init__(self, evaluation: CellEvaluation) -> None:
-        self.evaluation = evaluation
+    def __init__(self, evaluation: CellEvaluation, frames: bool = True) -> None:
+        self.evaluation, self.frames = evaluation, frames
         self.building = Building(evaluation)
         self._tables: dict[int, list[DerivedRow]] = {}
         self.summed = 0
@@ -296,9 +298,9 @@ class DerivedRows:
             met.update(places)
             found += [self._pair(row, right[at]) for at in places]
             if not places and table.kind != "inner":
-                found.append(replace(row, cells=row.cells + (NOTHING,) * _width(right)))
+                found.append(replace(row, cells=row.cells + (NOTHING,) * table.widths[1]))
         if table.kind == "full":
-            missing = (NOTHING,) * _width(left)
+            missing = (NOTHING,) * table.widths[0]
             found += [replace(row, cells=missing + row.cells) for at, row in enumerate(right) if at not in met]
         return found
 
@@ -318,7 +320,3 @@ def _key(row: DerivedRow, places: Sequence[int]) -> tuple[Any, ...] | None:
 def _typed(value: Any) -> tuple[str, Any]:
     """A truth is no number, whatever Python says."""
     return ("truth" if isinstance(value, bool) else "", value)
-
-
-def _width(rows: Sequence[DerivedRow]) -> int:
-    return len(rows[0].cells) if rows else 0

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from confide.privacy.limits import MOST_FRAMED, MOST_SUMMED
 from confide.query.derivation.derivation import Windowed
 from confide.release.answer.derived.building import total_of
 from confide.release.answer.derived.cell import NOTHING, TRUE, DerivedCell, PublicCell, SumCell
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from confide.release.answer.derived.derived_rows import DerivedRow, DerivedRows
 
 RANKS: Final = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
-MOST_FRAMED: Final = 2_000
-"""Rows of a partition for which sums up to each row are made; of more there is NULL."""
-MOST_SUMMED: Final = 2 * MOST_FRAMED**2
-"""Rows of all frames of an answer together, in whatever windows: each is kept for itself."""
 
 
 def windowed(maker: "DerivedRows", window: Windowed, rows: Sequence["DerivedRow"]) -> list[DerivedCell]:
@@ -76,7 +73,7 @@ class _Partition:
 
     def _running(self) -> list[DerivedCell]:
         """Sums up to a row in the order of a released number."""
-        if not self._has_room():
+        if not self._has_room() or not self.maker.frames:
             return [NOTHING] * len(self.rows)
         there = [row.there for row in self.rows]
         present = [True] * len(self.rows)
@@ -114,7 +111,7 @@ class _Partition:
         before, after = self.window.frame
         made: dict[tuple[int, int], DerivedCell] = {}
         running: SumCell | None = None
-        if function not in ("first", "last") and not self._has_room():
+        if function not in ("first", "last") and (not self._has_room() or not self.maker.frames):
             return found
         for at, row in enumerate(order):
             first = 0 if before is None else max(0, at - before)

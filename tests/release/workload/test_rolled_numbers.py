@@ -1,0 +1,172 @@
+"""Sums and means in ROLLUP, CUBE and GROUPING SETS: one charge, parts that add up, intervals that hold."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import confide.testing
+from confide.mechanism import DiscreteGaussian, DiscreteLaplace, draw
+from confide.mechanism.interval.many import laplace_pair_width
+from confide.mechanism.noise.randomness import TestRandomness
+from confide.policy import load
+from confide.query import bind
+from confide.release.workload.mean_intervals import ratio_ends
+from confide.release.workload.noise import BlockNoise
+from confide.release.workload.rolled_numbers import change_of
+from confide.workload.strategy.block import ProductBlock
+from confide.workload.strategy.each_cell import IdentityLine
+from confide.workload.strategy.helmert import HelmertLine
+from tests.release import samples
+
+TEXT = (
+    "SELECT region, sex, GROUPING(sex) AS g, COUNT(*) AS n, SUM(age) AS s, AVG(age) AS m, SUM(age) - 2 * COUNT(*) AS d "
+    "FROM person WHERE age < 50 GROUP BY ROLLUP(region, sex)"
+)
+BUDGETS = pytest.mark.parametrize("budget", [samples.PURE, samples.APPROXIMATE], ids=["pure", "approximate"])
+
+
+def people(budget: dict[str, Any] = samples.APPROXIMATE, seed: int = 3) -> Any:
+    return confide.testing.open(samples.policy(budget), data=samples.frames(), seed=seed)
+
+
+def truth() -> dict[tuple[str | None, str | None], dict[str, float]]:
+    young = samples.frames()["person"].filter(samples.pl.col("age") < 50)
+    found: dict[tuple[str | None, str | None], dict[str, float]] = {}
+    for region in ("N", "E", "S", "W", None):
+        for sex in ("F", "M", None) if region else (None,):
+            rows = young if region is None else young.filter(samples.pl.col("region") == region)
+            rows = rows if sex is None else rows.filter(samples.pl.col("sex") == sex)
+            total = int(rows["age"].sum())
+            own = {"n": rows.height, "s": total, "m": total / rows.height, "d": total - 2 * rows.height}
+            found[region, sex] = own
+    return found
+
+
+@BUDGETS
+def test_parts_add_up_at_one_charge(budget: dict[str, Any]) -> None:
+    session = people(budget)
+    answer = session.sql(TEXT, epsilon=1)
+    assert session.budget.spent == pytest.approx(1)
+    rows = {(row["region"], row["sex"]): row for row in answer.to_dicts()}
+    assert set(rows) == set(truth())
+    for name in "nsd":
+        for region in "NESW":
+            parts = rows[region, "F"][name] + rows[region, "M"][name]
+            assert parts == pytest.approx(rows[region, None][name], abs=1e-4)
+        assert sum(rows[region, None][name] for region in "NESW") == pytest.approx(rows[None, None][name], abs=1e-4)
+    assert all(row["g"] == (sex is None) for (_, sex), row in rows.items())
+    assert session.sql(TEXT, epsilon=1).stored
+    assert not session.sql(TEXT.replace("50", "51"), epsilon=1).stored
+    assert not session.sql(TEXT.replace("SUM(age) AS", "SUM(income) AS"), epsilon=1).stored
+
+
+@BUDGETS
+def test_intervals_hold(budget: dict[str, Any]) -> None:
+    """80 answers of 13 groups: more than 15 misses of one number at 5 % have a chance of 10⁻⁵; seeds are fixed."""
+    session, exact = people(budget), truth()
+    misses: dict[Any, int] = {}
+    for number in range(80):
+        for row in session.sql(TEXT, epsilon=Fraction(1) + Fraction(number, 10**9)).to_dicts():
+            key = row["region"], row["sex"]
+            for name, value in exact[key].items():
+                misses[*key, name] = misses.get((*key, name), 0) + (
+                    not row[f"{name}_low"] <= value <= row[f"{name}_high"]
+                )
+    assert max(misses.values()) <= 15
+    assert sum(misses.values()) > 0
+
+
+def test_grouping_says_which_keys_are_summed_over() -> None:
+    text = "SELECT GROUPING(region, sex) AS g, region, sex, COUNT(*) AS n FROM person GROUP BY CUBE(region, sex)"
+    for own in (text, text.replace("COUNT(*) AS n", "AVG(age) AS n"), text.replace("GROUPING(", "GROUPING_ID(")):
+        for row in people().sql(own, epsilon=1).to_dicts():
+            assert row["g"] == 2 * (row["region"] is None) + (row["sex"] is None)
+
+
+@pytest.mark.parametrize("rows", ["private", "public"])
+def test_no_unit_changes_more_than_is_paid_for(rows: str) -> None:
+    """Brute force: every row that comes, goes or becomes another one, in every cell of a table, and both norms."""
+    policy = load(samples.row_policy(samples.APPROXIMATE, rows))
+    asked = {
+        "COUNT(*)": (1, 1),
+        "SUM(x)": (-10, 30),
+        "SUM(ABS(x))": (0, 30),
+        "SUM(LEAST(x, 0))": (-10, 0),
+        "SUM(LEAST(x, 10))": (-10, 10),
+    }
+    replaced = rows == "public"
+    for line in (IdentityLine(3), HelmertLine(3)):
+        block = ProductBlock((0,), (line,))
+        columns = block.measure(np.eye(3, dtype=np.int64)).reshape(-1, 3).T // block.fineness
+        factors = np.ones(block.rows) if block.factors is None else block.factors.astype(float)
+        for select, ends in asked.items():
+            question: Any = bind(f"SELECT g, {select} n FROM t GROUP BY g", policy, None)  # type: ignore[arg-type]
+            assert (question.neighbours == "replace-one") == replaced
+            change = change_of(question.measures[0], replaced)
+            moves = [value * own for value in ends for own in columns]
+            if replaced:
+                moves += [one - two for one in list(moves) for two in list(moves)]
+            assert max(float(np.abs(move).sum()) for move in moves) <= change.l1(block.norms)
+            most = max(float((move**2 / factors).sum()) for move in moves)
+            assert most <= float(change.l2_squared(block.norms)) * (1 + 1e-12)
+
+
+def test_sums_are_measured_exactly() -> None:
+    """In parts that 64 bits hold: as in Python's integers, of any size and sign."""
+    block = ProductBlock((0, 1), (IdentityLine(2), HelmertLine(3)))
+    sums = np.array([[10**20, -(10**21), 7], [-1, 0, 2**100]], dtype=object)
+    noise = BlockNoise(DiscreteGaussian(Fraction(1, 10**9)))  # so narrow that it is zero
+    found = noise.measure_sums(block, sums, TestRandomness(1))
+    fine = block.fineness
+    assert found.tolist() == [
+        own * fine for row in sums.tolist() for own in (row[0] - row[1], row[0] + row[1] - 2 * row[2])
+    ]
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplace(Fraction(400)), DiscreteGaussian(Fraction(400**2))])
+@pytest.mark.parametrize(
+    ("count", "total"), [(0, 0), (3_000, 9_000), (5_000, -40_000), (40_000, 100_000), (40_000, 400_000)]
+)
+def test_ratios_of_sums_of_noises_hold(law: Any, count: int, total: int) -> None:
+    """20,000 ratios of sums of 6 and of 2 noises: below 94.5 % would be chance once in 2,000."""
+    many, source = 20_000, TestRandomness(5)
+    top = total + draw(law, (6, many), source).sum(axis=0) * 3.0
+    bottom = count + draw(law, (2, many), source).sum(axis=0) * 1.0
+    scale = float(law.scale) if isinstance(law, DiscreteLaplace) else float(law.variance) ** 0.5
+    fourth = scale**4 if isinstance(law, DiscreteLaplace) else 0.0
+    moments = (np.array(6 * 9 * scale**2), np.array(6 * 81 * fourth)), (np.array(2 * scale**2), np.array(2 * fourth))
+    ends, empty = ratio_ends((top, bottom), moments, (0.0, 0.0), (-10.0, 10.0), [BlockNoise(law)], 0.95)
+    _, low, high = ends
+    assert np.all(low <= high)
+    if not count:
+        assert empty.mean() >= 0.945
+        return
+    held = float(((low <= total / count) & (total / count <= high)).mean())
+    assert held >= 0.945
+    assert held < 0.999 or abs(total / count) == 10 or empty.mean() > 0.2
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("mean", [1.0, 0.9, 0.0])
+def test_means_of_two_noises_are_missed_as_often_as_they_say(confidence: float, mean: float) -> None:
+    """Where each number has one Laplace noise, the difference of both is wider than one of them at most confidences."""
+    random, draws = np.random.default_rng(3), 60_000
+    noise = BlockNoise(DiscreteLaplace(Fraction(1_000)))
+    moments = np.full(draws, 1e6), np.full(draws, 1e12)
+    top, bottom = (1e6 * own + random.laplace(0, 1_000, draws).round() for own in (mean, 1.0))
+    (_, low, high), _ = ratio_ends((top, bottom), (moments, moments), (0, 0), (-2, 2), [noise] * 2, confidence)
+    held = float(((low <= mean) & (mean <= high)).mean())
+    assert confidence - 0.007 < held < confidence + 0.1
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+def test_two_noises_of_any_shares_are_within_the_width_of_a_pair(confidence: float) -> None:
+    width, miss = laplace_pair_width(1e9, confidence), 1 - confidence
+    tails = [math.exp(-width), math.exp(-width * math.sqrt(2)) * (1 + width / math.sqrt(2))]
+    for angle in np.linspace(0.05, 0.78, 200).tolist():
+        a, d = math.cos(angle), math.sin(angle)
+        tails.append((a * a * math.exp(-width / a) - d * d * math.exp(-width / d)) / (a * a - d * d))
+    assert 0.95 * miss < max(tails) <= miss
