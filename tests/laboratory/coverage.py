@@ -36,7 +36,7 @@ BEGIN, END = "<!-- coverage: begin -->", "<!-- coverage: end -->"
 LEVEL: Final = 1e-7
 """The chance that one number of a sound cell is called false, whatever its data are."""
 RUNS: Final = 1_000
-SECONDS: Final = 5.0
+SECONDS: Final = 1.5
 """A cell whose runs take longer has fewer of them, but no fewer than LEAST."""
 LEAST: Final = 60
 ROUNDING: Final = 1e-9
@@ -128,6 +128,9 @@ class Remembered:
 
     def tabulate(self, tabulation: Any, charge: Any, secret: bytes) -> Any:
         return self._once(("tabulate", tabulation), lambda: self._engine.tabulate(tabulation, charge, secret))
+
+    def occupied(self, tabulation: Any, charge: Any, secret: bytes) -> Any:
+        return self._once(("occupied", tabulation), lambda: self._engine.occupied(tabulation, charge, secret))
 
     def inquire(self, inquiry: Any, charge: Any) -> Any:
         return self._once(("inquire", inquiry), lambda: self._engine.inquire(inquiry, charge))

@@ -15,6 +15,7 @@ import confide
 import confide.testing
 from confide.release import Session
 from tests.laboratory.coverage import Again, Cell, Seen
+from tests.laboratory.coverage_kinds import kind_cells
 from tests.laboratory.coverage_verdicts import verdict_cells
 from tests.release import test_joins
 
@@ -631,6 +632,7 @@ def cells() -> tuple[Cell, ...]:
         *graph_cells(),
         *microdata_cells(),
         *verdict_cells(),
+        *kind_cells(policy, data()),
     )
     assert len({cell.name for cell in found}) == len(found)
     return found

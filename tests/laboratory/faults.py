@@ -4,10 +4,13 @@ Every call of a function, or every line, is a step. So no list of steps can be o
 is tried tomorrow.
 """
 
+import ast
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
@@ -46,9 +49,32 @@ FAULTS: tuple[Callable[[], BaseException], ...] = (
 )
 
 
+@cache
+def _tries(path: str) -> tuple[tuple[range, frozenset[str]], ...]:
+    """Of every `try` of a file the lines that it guards, and the errors that it names."""
+    found = []
+    for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))):
+        if isinstance(node, ast.Try):
+            named = [name for handler in node.handlers if handler.type is not None for name in ast.walk(handler.type)]
+            names = frozenset(
+                name.id if isinstance(name, ast.Name) else name.attr
+                for name in named
+                if isinstance(name, ast.Name | ast.Attribute)
+            )
+            found.append((range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1), names))
+    return tuple(found)
+
+
+def caught_at(path: str, line: int) -> frozenset[str]:
+    """Errors that a line is there to meet: a `try` around it names them. To raise one there is no fault."""
+    return frozenset().union(*(names for lines, names in _tries(path) if line in lines))
+
+
 @dataclass
 class Tracer:
-    """Counts events of our own code inside of a guard, and raises at the one that is told."""
+    """Counts events of our own code inside of a guard, and raises at the one that is told. At a line within a `try`
+    whose own `except` names the type of the fault nothing is raised: there it is met, not a fault.
+    """
 
     event: Event = "call"
     place: int = -1
@@ -63,8 +89,11 @@ class Tracer:
         if event == self.event:
             self.seen += 1
             if self.seen - 1 == self.place:
+                fault = self.fault()
+                if event == "line" and type(fault).__name__ in caught_at(frame.f_code.co_filename, frame.f_lineno):
+                    return self
                 self.where = f"{name}:{frame.f_lineno}"
-                raise self.fault()
+                raise fault
         frame.f_trace_lines = self.event == "line"
         return self
 

@@ -10,9 +10,10 @@ import re
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,9 +21,12 @@ from typing import Any
 import confide
 from confide.errors import ConfideError, EngineError
 from confide.privacy.budget import of_quanta
+from confide.privacy.loss import ZCDP, PureDP
+from confide.release.workload.answers import WorkloadAnswers
+from tests.laboratory.remembering import widths_remembered
 from tests.laboratory.storing import Store, choose
-from tests.laboratory.watching import Door, violations, watched
-from tests.laboratory.worlds import Pair, calls, graph_pair, key_pair, plain_pair, row_pair
+from tests.laboratory.watching import Door, Stepped, violations, watched
+from tests.laboratory.worlds import Call, Pair, calls, graph_pair, key_pair, plain_pair, row_pair
 
 Open = Callable[[Pair, Any, Store, Path, int], Any]
 """From a pair, the tables of one side, how to keep them, a folder and a seed: a session."""
@@ -75,17 +79,24 @@ def make_pair(rng: Random) -> Pair | None:
     return graph_pair(rng) if kind == "graphs" else plain_pair(kind, rng)
 
 
-def try_pair(seed: int, count: int, opened: Open = open_in_memory, store: Store | None = None) -> Findings:
+def try_pair(
+    seed: int,
+    count: int,
+    opened: Open = open_in_memory,
+    store: Store | None = None,
+    make: Callable[[Random], Pair | None] = make_pair,
+    ask: Callable[[Pair, Random, int], list[tuple[str, Call]]] = calls,
+) -> Findings:
     """So many calls of two neighbours, made from a seed."""
     rng = Random(seed)
     findings = Findings()
-    pair = make_pair(rng)
+    pair = make(rng)
     if pair is None:
         return findings
     kept = store or choose(rng)
-    asked = calls(pair, rng, count)
+    asked = ask(pair, rng, count)
     where = f"seed {seed}, {pair.name}, {kept.name}"
-    with tempfile.TemporaryDirectory() as folder, overheard() as said:
+    with tempfile.TemporaryDirectory() as folder, widths_remembered(), overheard() as said:
         sessions = []
         opening: list[str] = []
         for side, tables in (("here", pair.tables), ("there", pair.neighbour)):
@@ -101,7 +112,11 @@ def try_pair(seed: int, count: int, opened: Open = open_in_memory, store: Store 
         try:
             if len(sessions) == 2:
                 for words, call in asked:
-                    one, two = (perform(session, call) for session in sessions)
+                    one = perform(sessions[0], call)
+                    two = perform(sessions[1], call, one.doors)
+                    if "QUALIFY" in words:  # which rows are shown is decided by released numbers
+                        for own in (one, two):
+                            own.leaves.pop("keys", None)
                     findings.asked += 1
                     findings.outcomes[str(one.leaves["status"]).split(":", 1)[0]] += 1
                     for what in compare(one, two):
@@ -114,16 +129,17 @@ def try_pair(seed: int, count: int, opened: Open = open_in_memory, store: Store 
     return findings
 
 
-def perform(session: Any, call: Callable[[Any], Any]) -> Outcome:
-    """Call, and write down what leaves."""
+def perform(session: Any, call: Callable[[Any], Any], like: Sequence[Door] = ()) -> Outcome:
+    """Call, and write down what leaves. `like`: what the other side passed, whose choices are taken."""
     ledger = session._holdings.ledger
-    before = sum(1 for _ in ledger.entries())
+    before = len(ledger._entries)
     leaves: dict[str, Any] = {}
-    with watched() as doors:
+    with watched(like) as doors:
         try:
             result = call(session)
             leaves["status"] = "answered"
-            leaves |= told(result)
+            # One side is printed: a summary takes longer to print than to ask for.
+            leaves |= told(result, rendered=not like)
         except ConfideError as error:
             leaves["status"] = f"{type(error).__name__}: {error}"
             leaves["cause"] = (error.__cause__, error.__suppress_context__ or error.__context__ is None)
@@ -152,17 +168,34 @@ def _told_of(value: Any) -> Any:
     return re.sub(r"^(synthesize, step (?!1:)\d+): .*", r"\1", value)
 
 
-def told(result: Any) -> dict[str, Any]:
+_RELEASED_FIRST = "a sub-query was released first"
+
+
+def told(result: Any, rendered: bool = True) -> dict[str, Any]:
     """All of a result but its noisy numbers; rendering it must not fail either."""
-    rendered = str(result)
-    assert rendered
+    if isinstance(result, list):
+        parts = [told(own, rendered) for own in result]
+        return {"parts": parts, "notes": parts[0].get("notes", ())}
+    assert not rendered or str(result)
     facts: dict[str, Any] = {"type": type(result).__name__}
     for name in ("confidence", "unit", "neighbours", "question", "notes", "cost", "left_out", "assumes", "mechanism"):
         if hasattr(result, name):
             facts[name] = getattr(result, name)
+    if "notes" in facts:  # a number that was released
+        facts["notes"] = tuple(
+            note.partition(":")[0] if note.startswith(_RELEASED_FIRST) else note for note in facts["notes"]
+        )
+    if isinstance(result, WorkloadAnswers):
+        facts |= {"strategy": result.strategy, "answers": len(result)}
+        listed = result.to_arrow()
+        facts["keys"] = {name: listed[name].to_pylist() for name in listed.column_names if not name.startswith("count")}
     columns = getattr(result, "columns", None)
     if isinstance(columns, tuple) and columns and hasattr(columns[0], "values"):
-        facts["columns"] = [(column.name, column.type, getattr(column, "mechanism", "")) for column in columns]
+        # Whether numbers that are computed of released ones are all whole follows from these.
+        facts["columns"] = [
+            (column.name, column.type.replace("integer", "number"), getattr(column, "mechanism", ""))
+            for column in columns
+        ]
         facts["keys"] = [column.values for column in columns if not hasattr(column, "low")]
         result.to_json()
         result.to_arrow()
@@ -184,8 +217,18 @@ def compare(one: Outcome, two: Outcome) -> list[str]:
         if one.leaves.get(name) != two.leaves.get(name):
             found.append(f"{name}: {one.leaves.get(name)!r} and {two.leaves.get(name)!r}")
     if not found and not private and one.charged:
-        found += violations(one.doors, two.doors, one.charged[0])
+        found += violations(one.doors, two.doors, _charged(one))
     return found
+
+
+def _charged(outcome: Outcome) -> Any:
+    """Of a synthesis that of its first step, which is judged alone; else of all that was asked one after the other."""
+    if any(isinstance(door, Stepped) for door in outcome.doors):
+        return outcome.charged[0]
+    first = outcome.charged[0]
+    if isinstance(first, PureDP):
+        return PureDP(sum((own.epsilon for own in outcome.charged), Fraction(0)))
+    return ZCDP(sum((own.rho for own in outcome.charged), Fraction(0)))
 
 
 def _keys_are_private(outcome: Outcome) -> bool:

@@ -31,6 +31,10 @@ QUICK = (
     "graph edge rectangles smooth a clique, ε = 0.5",
     "microdata even, ε, ε = 5",
     "verdict count even, gap 1 τ",
+    "two even, ε, ε = 5 0",
+    "derived skewed groups, ε, ε = 5 0",
+    "workload ties, δ, ε = 1 6",
+    "workload heavy tail, ε, ε = 0.1 12",
 )
 
 

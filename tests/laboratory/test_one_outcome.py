@@ -17,7 +17,7 @@ import confide
 import confide.testing
 from confide.errors import EngineError
 from confide.release import Session, holdings
-from tests.laboratory.faults import FAILURE, FAULTS, Counting, Event, Tracer, entries, traced, what_leaves
+from tests.laboratory.faults import FAILURE, FAULTS, Counting, Event, Tracer, caught_at, entries, traced, what_leaves
 from tests.laboratory.products import EDGES, GRAPH, GROUPED, PRODUCTS, Call, Product
 from tests.release import samples
 from tests.servers import PostgresServer
@@ -102,8 +102,9 @@ def test_a_fault_at_any_step_is_the_one_failure(product: Product, monkeypatch: p
 def test_every_fault_looks_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = trial_of(PRODUCTS[0])
     steps = trial.steps("line", monkeypatch)
-    places = [steps // 3] * len(FAULTS)
-    assert try_steps(trial, "line", places, FAULTS, monkeypatch) == len(FAULTS)
+    # At a line that meets some of them by their names these are no faults: then at another.
+    tried = (try_steps(trial, "line", [steps * at // 7] * len(FAULTS), FAULTS, monkeypatch) for at in (2, 3, 4, 5))
+    assert len(FAULTS) in tried
     trial.close()
 
 
@@ -138,6 +139,14 @@ def test_a_failure_that_is_not_kept_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(AssertionError, match="charge"):
         trial.fails(Tracer("call", steps // 2), monkeypatch)
     trial.close()
+
+
+def test_a_line_that_meets_an_error_by_its_name_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text("try:\n    a()\n    b()\nexcept (KeyError, json.Broken):\n    c()\nelse:\n    d()\n")
+    assert [sorted(caught_at(str(path), line)) for line in (2, 3, 5, 7)] == [["Broken", "KeyError", "json"]] * 2 + [
+        []
+    ] * 2
 
 
 @pytest.mark.parametrize("product", PRODUCTS[::5], ids=lambda product: product.name)

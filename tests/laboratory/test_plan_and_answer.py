@@ -46,7 +46,7 @@ def test_what_is_planned_is_answered_in_20_000_questions(part: int) -> None:
 
 def test_a_refusal_of_a_small_epsilon_says_what_is_enough() -> None:
     """And it is: questions at ε = 10^-18 and below that are refused for that are answered at what is said."""
-    told = [o for o in run_all(3, 60) if "is enough here" in o.detail]
+    told = [o for o in run_all(3, 100) if "is enough here" in o.detail and "no epsilon is" not in o.detail]
     assert len(told) >= 3
     for outcome in told:
         assert re.search(r"epsilon=[0-9.e-]+ is enough here", outcome.detail)

@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 import confide
+from confide.errors import ConfideError
 from confide.policy import Policy, load
 from confide.privacy.budget import Budget
 from tests.engine import worlds as engine_worlds
-from tests.engine.worlds import WORLDS, Asker, Tables, World
+from tests.engine.worlds import WORLDS, Tables, World
+from tests.laboratory.questions import Writer
 from tests.laboratory.storing import Types
 from tests.release.test_join_neighbours import BY_KEY, BY_ROW
 from tests.release.test_joins import KEY, ROW
@@ -149,7 +151,13 @@ def calls(pair: Pair, rng: Random, count: int) -> list[tuple[str, Call]]:
     if pair.name.startswith("joined"):
         return [_join_call(pair, rng) for _ in range(count)]
     choices = (
-        [_question_call] * 48 + [_trust_call] * 12 + [_microdata_call] * 4 + [_summary_call] * 4 + [_synthesis_call]
+        [_question_call] * 120
+        + [_population_call] * 9
+        + [_workload_call] * 6
+        + [_trust_call] * 24
+        + [_microdata_call] * 9
+        + [_summary_call] * 2
+        + [_synthesis_call]
     )
     return [rng.choice(choices)(pair, rng) for _ in range(count)]
 
@@ -160,11 +168,64 @@ def _epsilon(rng: Random) -> Any:
 
 def _question_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     assert pair.world is not None
-    text = Asker(pair.world, rng).question()
+    text = Writer(pair.world, rng).any_question()
     if "MEDIAN" in text and rng.random() < 0.5:
         text = text.replace("MEDIAN(", rng.choice(["MIN(", "MAX(", "STDDEV("]))
     epsilon, confidence = _epsilon(rng), rng.choice([0.95, 0.5, 0.999])
     return f"sql({text!r}, {epsilon!r}, {confidence})", lambda session: session.sql(text, epsilon, confidence)
+
+
+def _population_call(pair: Pair, rng: Random) -> tuple[str, Call]:
+    assert pair.world is not None
+    text, epsilon = Writer(pair.world, rng).of_population(), _epsilon(rng)
+    return (
+        f"sql({text!r}, {epsilon!r}, population=True)",
+        lambda session: session.sql(text, epsilon, population=True),
+    )
+
+
+_ONE_COLUMN = ("direct", "identity", "hierarchy", "wavelet", "prefix", "optimised", "privtree", "privtree", "dawa")
+_ALL = ("auto", "direct", "identity", "hierarchy", "wavelet", "residual", "privtree")
+
+
+def _workload_call(pair: Pair, rng: Random) -> tuple[str, Call]:
+    """A workload of ranges, prefixes and marginals, and counts that follow from its answers."""
+    few = rng.choice(
+        [
+            "confide.ranges('age', bins=20)", "confide.ranges('level', bins=10)", "confide.prefixes('born', bins=5)",
+            "confide.prefixes('income', bins=25)", "confide.prefixes('age', bins=5)", "confide.ranges('fee', bins=2)",
+        ]
+    )  # fmt: skip
+    many = rng.choice(
+        [
+            "confide.marginals(1, ['sex', 'kids'])", "confide.marginals(2, ['sex', 'kids', 'member'])",
+            "confide.ranges('age', by=['sex'], bins=20)",
+            "confide.ranges('age', 'level', bins={'age': 20, 'level': 20})",
+            "confide.prefixes('income', bins=50) + confide.marginals(2, ['sex', 'kids'])",
+            "confide.ranges('level', bins=10) + confide.prefixes('age', bins=20)",
+        ]
+    )  # fmt: skip
+    wanted, strategy = rng.choice([(few, rng.choice(_ONE_COLUMN)), (many, rng.choice(_ALL))])
+    text = rng.choice(
+        [
+            "SELECT COUNT(*) AS n FROM person",
+            "SELECT COUNT(*) AS n FROM person WHERE sex = 'F'",
+            "SELECT sex, COUNT(*) AS n FROM person GROUP BY sex",
+            "SELECT COUNT(*) AS n FROM person WHERE age BETWEEN 20 AND 39",
+            "SELECT COUNT(*) FILTER (WHERE level >= 10) - COUNT(*) AS n FROM person",
+        ]
+    )
+    epsilon = _epsilon(rng)
+    workload = eval(wanted, {"confide": confide})
+
+    def call(session: Any) -> Any:
+        answers = session.answer(workload, epsilon, strategy=strategy, table="person")
+        try:
+            return [answers, answers.sql(text)]
+        except ConfideError as error:  # what does not follow from what was measured
+            return [answers, str(error)]
+
+    return f"answer({wanted}, {epsilon!r}, strategy={strategy!r}), sql({text!r})", call
 
 
 def _join_call(pair: Pair, rng: Random) -> tuple[str, Call]:
@@ -189,6 +250,9 @@ def _graph_call(pair: Pair, rng: Random) -> tuple[str, Call]:
         ("stars(2)", lambda graph: graph.stars(2, epsilon)),
         ("stars(3)", lambda graph: graph.stars(3, epsilon)),
         ("degree_histogram(4)", lambda graph: graph.degree_histogram(epsilon, 4)),
+        ("rectangles", lambda graph: graph.rectangles(epsilon)),
+        ("cliques(4)", lambda graph: graph.cliques(4, epsilon)),
+        ("cliques(5)", lambda graph: graph.cliques(5, epsilon)),
     ]
     if unit == "edge":
         patterns += [
@@ -198,6 +262,8 @@ def _graph_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     else:
         patterns += [
             ("triangles r2t", lambda graph: graph.triangles(epsilon, mechanism="r2t")),
+            ("rectangles r2t", lambda graph: graph.rectangles(epsilon, mechanism="r2t")),
+            ("cliques(4) at most 3", lambda graph: graph.cliques(4, epsilon, at_most=3)),
             ("stars(2) at most 3", lambda graph: graph.stars(2, epsilon, at_most=3)),
         ]
     words, ask = rng.choice(patterns)
@@ -226,6 +292,12 @@ def _trust_call(pair: Pair, rng: Random) -> tuple[str, Call]:
             f"SELECT AVG(age) FROM {table}",
             f"SELECT MEDIAN(age) FROM {table}",
             f"SELECT sex, COUNT(*) FROM {table} GROUP BY sex",
+            f"SELECT COUNT(*) FROM {table} WHERE SQRT(ABS(income)) > 3 OR age % 2 = 1",
+            f"SELECT AVG(LEAST(age, 60) / 2) FROM {table}",
+            f"SELECT age >= 18, COUNT(*) FROM {table} GROUP BY age >= 18",
+            f"SELECT SUM(DISTINCT age) FROM {table}",
+            f"SELECT CORR(age, income) FROM {table}",
+            f"SELECT sex, COUNT(*) FROM {table} GROUP BY ROLLUP(sex)",
         ]
     )
     within, epsilon = rng.choice(["1e-9", 3, 20, 1000, "10%", "50%"]), _epsilon(rng)

@@ -3,6 +3,11 @@
 from tests.laboratory.mutation import Mutant
 
 MUTANTS = (
+    Mutant("a share of a sum without the noise of the rest", "mechanism/interval/share.py", "return [*own, *((a * below, law, count) for a, law, count in self._rest)]", "return own", "tests/mechanism/interval/test_share.py"),
+    Mutant("both bounds of a share at the whole miss rate", "mechanism/interval/share.py", "repeated_half_width(rest, 1 - miss * (1 - share))", "Fraction(0)", "tests/mechanism/interval/test_share.py"),
+    Mutant("a part is all of what it is in", "release/answer/derived/part_of_sum.py", "            rest[key] -= count\n", "            rest[key] -= rest[key]\n", "tests/release/sql/test_shares.py"),
+    Mutant("shares of different wholes are one", "release/answer/derived/part_of_sum.py", "self._evaluation.pieces(bottom), beside,", "self._evaluation.pieces(bottom),", "tests/release/answer/derived/test_derived_answer.py::test_shares_of_different_wholes_are_held_together"),
+    Mutant("a lattice for coefficients that it does not serve", "mechanism/interval/many_terms.py", "(coefficient, law, rounded_up(count)) for coefficient, law, count in kinds)\n    return largest * _many(kinds, miss_rate(confidence), lattice=False)", "(coefficient / 2, law, count) for coefficient, law, count in kinds)\n    return largest * _many(kinds, miss_rate(confidence))", "tests/mechanism/interval/test_share.py"),
     Mutant("a flipped utility as if it were not flipped", "mechanism/quantile/em.py", "FLIPPED: Final = 2 ", "FLIPPED: Final = 1 ", "tests/mechanism/quantile/test_em.py::test_what_is_far_away_is_drawn_as_often_as_its_weight_says"),
     Mutant("more rows of one value than it has copies", "mechanism/quantile/em.py", "        return Tally(tally.values, np.minimum(tally.counts, most))", "        return tally", "tests/mechanism/quantile/test_em.py::test_no_segment_is_negative_however_many_rows_are_equal[1099511627776]"),
     Mutant("far data points have one exponent too few", "mechanism/quantile/em.py", "return max(math.ceil(FAR / float(self.mechanism.rate)), self.shift(rows) + 1)", "return max(1, self.shift(rows) // 2)", "tests/mechanism/quantile/test_em.py::test_many_ties_are_one_segment"),
@@ -69,4 +74,8 @@ MUTANTS = (
     Mutant("a mean pays for its sum alone", "mechanism/total/summation.py", "return self.setting.row_epsilon * (1 - self.summer.count_share if self._counts else 1)", "return self.setting.row_epsilon", "tests/mechanism/total/test_summation.py::test_a_mean_with_private_rows_measures_them"),
     Mutant("a replaced row pays for one bucket", "mechanism/total/tail_sum.py", "share = epsilon / 2 if self.setting.neighbours == \"replace-one\" else epsilon", "share = epsilon", "tests/mechanism/total/test_tail_sum.py::test_a_row_changes_the_buckets_by_no_more_than_their_edges_allow[replace-one]"),
     Mutant("margins of buckets one by one", "mechanism/total/tail_sum.py", "whole = sum(weights) * parts", "whole = max(weights)", "tests/mechanism/total/test_tail_sum.py::test_all_buckets_stay_within_their_margins_as_often_as_said"),
+    Mutant("two values are told apart by the noise of one", "mechanism/commonest.py", "combined_half_width([(1, law), (-1, law)], 1 - miss)", "combined_half_width([(1, law)], 1 - miss)", "tests/mechanism/test_commonest.py::test_the_distance_is_that_of_the_law"),
+    Mutant("a value is told from one other alone", "mechanism/commonest.py", "miss = 2 * (1 - Fraction(confidence)) / (values - 1)", "miss = 2 * (1 - Fraction(confidence))", "tests/mechanism/test_commonest.py::test_the_distance_is_that_of_the_law"),
+    Mutant("noise alone has a commonest value", "mechanism/commonest.py", "unknown = np.asarray(largest <= nothing, dtype=bool) | (", "unknown = np.asarray(largest < largest, dtype=bool) | (", "tests/mechanism/test_commonest.py::test_nothing_is_said_of_a_group_without_rows"),
+    Mutant("only the value that is shown is possible", "mechanism/commonest.py", "near = np.asarray(noised >= (largest - apart)[:, None], dtype=bool)", "near = np.asarray(noised >= largest[:, None], dtype=bool)", "tests/mechanism/test_commonest.py::test_the_commonest_value_is_possible"),
 )  # fmt: skip
