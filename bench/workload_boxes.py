@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from confide.mechanism import KernelRandomness
+from bench._parts import box_error, found_parts
 from confide.privacy.loss import PureDP
-from confide.release.workload.noise import block_noise
-from confide.release.workload.partition_price import BOX_SHARE, PARTITIONS, Split
-from confide.workload.strategy.block import ProductBlock, UnitChange
-from confide.workload.strategy.hierarchy import tree_for
-from confide.workload.strategy.line import AskedLine
+from confide.workload.asked import AskedTable
 from confide.workload.strategy.partition import CellGrid
 
 EPSILON = Fraction(1, 10)
@@ -28,6 +24,9 @@ RECTANGLES = 2_000
 BARS = {10**3: 0.13, 10**4: 0.32, 10**5: 0.50, 10**6: 0.59}
 ELSEWHERE = {10**3: (0.82, 0.19), 10**4: (2.4, 0.49), 10**5: (10.0, 0.47), 10**6: (1.75, 0.79)}
 """A uniform and an adaptive grid, as they were measured outside of this project."""
+
+SIZES = (SIDE, SIDE)
+ASKED = AskedTable((0, 1), ("range", "range"))
 
 Corners = NDArray[np.int64]
 
@@ -40,13 +39,16 @@ def main() -> None:
     sets = {name: kept[name].astype(float) for name in kept if name.startswith("2D")}
     random = np.random.default_rng(7)
     corners = rectangles(random)
-    whole = weighted_quarters(corners)
+    whole, grid = weighted_quarters(corners), CellGrid(SIZES)
     for scaled, bar in BARS.items():
         logs = []
-        for own in sets.values():
-            shares = (own / own.sum()).reshape(-1)
-            drawn = [random.multinomial(round(scaled / float(EPSILON)), shares) for _ in range(RUNS)]
-            squares = [square_error(counts, corners) for counts in drawn]
+        for histogram in sets.values():
+            shares = (histogram / histogram.sum()).reshape(-1)
+            drawn = [random.multinomial(round(scaled / float(EPSILON)), shares)[grid.order] for _ in range(RUNS)]
+            squares = [
+                box_error(found_parts("privtree", own, SIZES, ASKED, PureDP(EPSILON)), own, grid, corners) ** 2
+                for own in drawn
+            ]
             logs.append(np.log(np.sqrt(np.mean(squares)) / whole))
         relative = float(np.exp(np.mean(logs)))
         uniform, adaptive = ELSEWHERE[scaled]
@@ -86,23 +88,6 @@ def weighted_quarters(corners: Corners) -> float:
 
     found = minimize(error, np.zeros(len(cells)), method="L-BFGS-B", bounds=[(-12, 3)] * len(cells))
     return float(np.sqrt(2 * np.exp(found.fun) / RECTANGLES) / float(EPSILON))
-
-
-def square_error(counts: NDArray[np.int64], corners: Corners) -> float:
-    """The mean square error of the rectangles of one measurement."""
-    split, source, grid = Split.of(PureDP(EPSILON), BOX_SHARE), KernelRandomness(), CellGrid((SIDE, SIDE))
-    ordered = counts[grid.order]
-    edges = PARTITIONS["privtree"](split.finding, 1, grid.sizes, Fraction(60))(ordered, source)
-    block = ProductBlock((0,), (tree_for(AskedLine(len(edges) - 1, ("prefix",)), "laplace"),))
-    noise = block_noise(block, "laplace", Fraction(1), UnitChange(1, False), split.measuring)
-    parts = block.estimate(noise.measure(block, np.add.reduceat(ordered, edges[:-1]), source).astype(float))
-    widths = np.diff(edges)
-    missed = -counts.astype(float)
-    missed[grid.order] += np.repeat(parts / widths, widths)
-    sums = np.zeros((SIDE + 1, SIDE + 1))
-    sums[1:, 1:] = missed.reshape(SIDE, SIDE).cumsum(axis=0).cumsum(axis=1)
-    (top, bottom), (left, right) = corners
-    return float(np.mean((sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]) ** 2))
 
 
 if __name__ == "__main__":
