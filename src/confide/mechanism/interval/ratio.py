@@ -198,15 +198,19 @@ def _widths(
     apart = float(numerator_law.half_width(half)) + nodes * float(denominator_law.half_width(half))  # one by one
     below = np.maximum(float(numerator_law.half_width(covered)), nodes * float(denominator_law.half_width(covered)))
     cells, masses, rest = _cells(denominator_law, miss)
-    shifts = nodes[:, np.newaxis] * cells
+    together = max(1, CHUNK // len(cells))
 
     def exceeded(widths: Floats) -> Floats:
         """P(|X - mY| > width), rounded up: for Y in a cell, the two tails of X beyond its far end."""
-        width = widths[:, np.newaxis]
-        slack = ROUNDING * (width + shifts)
-        beyond = numerator_law.tails(width + shifts - slack) + numerator_law.tails(width - shifts - slack)
-        # The sum by parts that `masses` stands for needs a function that grows with |Y|.
-        total: Floats = np.maximum.accumulate(np.minimum(beyond, 1), axis=1) @ masses * (1 + 1e-12) + rest
+        total = np.empty(len(widths))
+        for start in range(0, len(widths), together):
+            part = slice(start, start + together)
+            width, shifts = widths[part, np.newaxis], nodes[part, np.newaxis] * cells
+            slack = ROUNDING * (width + shifts)
+            beyond = numerator_law.tails(width + shifts - slack)
+            beyond += numerator_law.tails(width - shifts - slack)
+            # The sum by parts that `masses` stands for needs a function that grows with |Y|.
+            total[part] = np.maximum.accumulate(np.minimum(beyond, 1, out=beyond), axis=1) @ masses * (1 + 1e-12) + rest
         return total
 
     low, high, found = below * 0.98 - 1, apart.copy(), np.zeros(len(nodes), dtype=bool)

@@ -100,10 +100,16 @@ class DiscreteLaplace:
         """
         rate = self._rate()
         below = np.floor(thresholds)
-        steps = np.where(below >= 0, below + 1, -below)
-        # Rounded up at 10^-304, since numbers below the normal ones are slow.
-        beyond = np.exp(np.maximum(-steps * rate, -700.0)) / (1 + math.exp(-rate))
-        return np.where(below >= 0, np.maximum(beyond * (1 + SLACK), SMALLEST), 1 - beyond * (1 - SLACK))
+        beyond: Floats = np.asarray(np.maximum(below + 1, -below))  # steps from the middle; all of it in place, since widths are many
+        beyond *= -rate
+        np.maximum(beyond, -700.0, out=beyond)  # rounded up at 10^-304, since numbers below the normal ones are slow
+        np.exp(beyond, out=beyond)
+        beyond /= 1 + math.exp(-rate)
+        inner = below < 0
+        if not inner.any():
+            beyond *= 1 + SLACK
+            return beyond
+        return np.where(inner, 1 - beyond * (1 - SLACK), beyond * (1 + SLACK))
 
     def least_tails(self, thresholds: Floats) -> Floats:
         """P(X > threshold) for thresholds from 0 on, rounded down."""
