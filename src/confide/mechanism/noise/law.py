@@ -100,7 +100,9 @@ class DiscreteLaplace:
         """
         rate = self._rate()
         below = np.floor(thresholds)
-        beyond: Floats = np.asarray(np.maximum(below + 1, -below))  # steps from the middle; all of it in place, since widths are many
+        beyond: Floats = np.asarray(
+            np.maximum(below + 1, -below)
+        )  # steps from the middle; all of it in place, since widths are many
         beyond *= -rate
         np.maximum(beyond, -700.0, out=beyond)  # rounded up at 10^-304, since numbers below the normal ones are slow
         np.exp(beyond, out=beyond)
