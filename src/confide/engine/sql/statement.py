@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import assert_never
+from typing import Final, assert_never
 
 from confide.engine.sql.bounding import BoundedRows, bounded_once, bounded_rows
 from confide.engine.sql.expression_sql import RowWriter
@@ -32,6 +32,8 @@ from confide.query.tree import (
     UnknownKey,
 )
 
+_FEW_CELLS: Final = 1 << 16
+"""Beyond this, groups of rows might be nearly as many as rows."""
 _FUNCTIONS = {"known": "COUNT", "total": "SUM", "smallest": "MIN", "largest": "MAX"}
 
 
@@ -108,12 +110,11 @@ class SummaryWriter:
         """
         sizes = [key_size(key) or 0 for key in self._summary.keys]
         places = [(f"e{place}", place_sql(key, f"k{place}")) for place, key in enumerate(self._summary.keys)]
+        if len(groups) == 1 and groups[0] and prod(sizes) <= _FEW_CELLS:
+            return self._few_cells(_numbered(groups[0], sizes), places, bounding)
         codes, first = [], 0
         for number, group in enumerate(groups):
-            inner = "0"
-            for place in group:
-                inner = f"({inner}) * {sizes[place]} + e{place}"
-            codes.append((f"p{number}", f"{inner} + {integer(first)}"))
+            codes.append((f"p{number}", f"{_numbered(group, sizes)} + {integer(first)}"))
             first += prod(sizes[place] for place in group)
         coded = select(codes, f"({select(places, f'({self._kept([], bounding)}) AS r')}) AS q")
         names = [alias for alias, _ in codes]
@@ -122,18 +123,20 @@ class SummaryWriter:
         cell = f"COALESCE({', '.join(names)})" if len(names) > 1 else names[0]
         return f"SELECT {cell} AS p, n FROM ({counted}) AS g WHERE {cell} IS NOT NULL"
 
+    def _few_cells(self, number: str, places: Sequence[tuple[str, str]], bounding: bool) -> str:
+        """The same for one group of few cells: rows are grouped first, so that places are told once for each group."""
+        keys = ", ".join(self._aliases)
+        grouped = f"SELECT {keys}, COUNT(*) AS m FROM ({self._kept([], bounding)}) AS r GROUP BY {keys}"
+        coded = select([("p", number), ("m", "m")], f"({select([*places, ('m', 'm')], f'({grouped}) AS q')}) AS c")
+        return f"SELECT p, {cast('SUM(m)', 'BIGINT')} AS n FROM ({coded}) AS g WHERE p IS NOT NULL GROUP BY p"
+
     def words_statement(self, words: Sequence[Sequence[int]], bounding: bool) -> str:
         """SELECT for every row that counts the places of its keys (given by theirs in the summary), several in a word
         `w`: the first counts most.
         """
         sizes = [key_size(key) or 0 for key in self._summary.keys]
         places = [(f"e{place}", place_sql(key, f"k{place}")) for place, key in enumerate(self._summary.keys)]
-        packed = []
-        for number, word in enumerate(words):
-            inner = "0"
-            for place in word:
-                inner = f"({inner}) * {sizes[place]} + e{place}"
-            packed.append((f"w{number}", inner))
+        packed = [(f"w{number}", _numbered(word, sizes)) for number, word in enumerate(words)]
         coded = select(packed, f"({select(places, f'({self._kept([], bounding)}) AS r')}) AS q")
         names = [alias for alias, _ in packed]
         known = " AND ".join(f"{alias} IS NOT NULL" for alias in names)
@@ -260,6 +263,14 @@ class SummaryWriter:
         """What a row gives to a cell, NULL if it does not pass the cell's filter."""
         value = "1" if cell.subject is None else self._rows.subject(cell.subject)
         return value if cell.where == Always(True) else case([(self._rows.predicate(cell.where), value)])
+
+
+def _numbered(group: Sequence[int], sizes: Sequence[int]) -> str:
+    """The number of a cell, from the places of its keys in turn."""
+    number = "0"
+    for place in group:
+        number = f"({number}) * {sizes[place]} + e{place}"
+    return number
 
 
 def _is_free(column: Column) -> bool:
