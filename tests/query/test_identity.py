@@ -9,11 +9,11 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.policy import Category
-from confide.privacy.identity import form_of, kept_form, nodes, written
+from confide.privacy.identity import form_of, kept_form, nodes, spelled, written
 from confide.query import conjunction, grid, question, tabulation, tree, weight
 from confide.query.bind import bind
 from confide.query.derivation import derivation
-from confide.query.identity import LEFT_OUT, SPELLING, spoken_of
+from confide.query.identity import LEFT_OUT, SPELLING, spelled_question, spoken_of
 from confide.workload import asked as asked_workload
 from confide.workload import domain, workload
 from confide.workload.identity import WORKLOAD_LEFT_OUT, WORKLOAD_SPELLING
@@ -135,3 +135,20 @@ def test_the_columns_of_a_question_are_read_from_its_form() -> None:
 
 def test_nodes_are_found_by_their_tags_and_not_by_what_is_written_in_them() -> None:
     assert list(nodes(form_of(("column", ("column", 1)), SPELLING), "column")) == []
+
+
+def test_a_part_that_is_written_out_stands_where_it_would() -> None:
+    parts = ("a", ("b", 1.5, None), Fraction(1, 3), True)
+    out = [part if place % 2 else spelled(part) for place, part in enumerate(parts)]
+    assert written("kind", *out) == written("kind", *parts)
+    assert json.loads(written("kind")) == ["request", 1, "kind"]
+    assert written("kind", spelled("a")) != written("kind", str(spelled("a"))), "a text is no part that is written out"
+
+
+def test_a_question_that_is_remembered_is_not_taken_for_another() -> None:
+    texts = set()
+    for limit in range(300):  # more than are remembered, and each at the place in memory of one that is gone
+        one = question.FixedNumber(Fraction(limit))
+        assert spelled_question(one) == spelled(one, SPELLING) == spelled_question(one)  # type: ignore[arg-type]
+        texts.add(spelled_question(one))  # type: ignore[arg-type]
+    assert len(texts) == 300

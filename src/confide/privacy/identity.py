@@ -31,15 +31,21 @@ Spelling = Mapping[type, tuple[str, Callable[[Any], Sequence[object]]]]
 """For each class its tag, and the parts that tell two of its values apart."""
 
 
+_AS_THEY_ARE: Final = frozenset({str, int, bool})
+
+
+_json: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
+
 def form_of(value: object, spelling: Spelling) -> Form:
     """A value as a tree of plain values. What has no spelling is refused."""
     kind = type(value)
+    if value is None or kind in _AS_THEY_ARE:
+        return value  # type: ignore[return-value]
     known = spelling.get(kind)
     if known is not None:
         tag, parts = known
         return [tag, *[form_of(part, spelling) for part in parts(value)]]
-    if value is None or kind in (str, int, bool):
-        return value  # type: ignore[return-value]
     if kind is tuple:
         return ["list", *[form_of(part, spelling) for part in value]]  # type: ignore[attr-defined]
     if isinstance(value, Fraction):
@@ -49,10 +55,20 @@ def form_of(value: object, spelling: Spelling) -> Form:
     raise ParameterError(f"a {kind.__name__} cannot be part of a request; give a value of Python's own types")
 
 
+class Spelled(str):
+    """A part of a request that is written out already."""
+
+
+def spelled(part: object, spelling: Spelling | None = None) -> Spelled:
+    """A part of a request as it is written."""
+    return Spelled(_json(form_of(part, spelling or {})))
+
+
 def written(kind: str, *parts: object, spelling: Spelling | None = None) -> str:
     """The text of a request: its version, its kind and its parts."""
-    form = ["request", VERSION, kind, *[form_of(part, spelling or {}) for part in parts]]
-    return json.dumps(form, ensure_ascii=True, separators=(",", ":"))
+    texts = [part if type(part) is Spelled else spelled(part, spelling) for part in parts]
+    head = _json(["request", VERSION, kind])
+    return f"{','.join([head[:-1], *texts])}]"
 
 
 def under_account(text: str, account: str) -> str:

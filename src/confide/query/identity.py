@@ -6,10 +6,11 @@ its type, and the columns that order a unit's rows. So is what only forecasts lo
 
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from confide.policy import Category
-from confide.privacy.identity import Spelling, digest_of, nodes, written
+from confide.privacy.identity import Spelled, Spelling, digest_of, nodes, spelled, written
 from confide.query import question as asked
 from confide.query import tree
 from confide.query.conjunction import Conjunction
@@ -165,7 +166,32 @@ LEFT_OUT: Final[dict[type, tuple[str, ...]]] = {
 
 def question_name(question: "asked.Question | Conjunction | derivation.Derivation") -> str:
     """A name that equal questions share, however they were written."""
-    return digest_of(written("question", question, spelling=SPELLING))
+    return digest_of(written("question", spelled_question(question)))
+
+
+def spelled_question(question: "asked.Question | Conjunction | derivation.Derivation") -> Spelled:
+    """A question as it stands in a request: of one that is remembered it is written once."""
+    return _spelled(_Same(question))
+
+
+class _Same:
+    """An object that never changes: the same if it is the same one. To compare two takes longer than to spell one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=100)
+def _spelled(question: _Same) -> Spelled:
+    return spelled(question.value, SPELLING)
 
 
 def spoken_of(form: list[Any]) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -3,6 +3,7 @@
 And what an ε too small for exact arithmetic ends in: a refusal before anything is read, for every mechanism.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, NoNoise, TestRandomness, gaussian, laplace
 from confide.mechanism.join.truncation import Levels, Race, Truncation
-from confide.mechanism.noise.law import LARGEST_SCALE, LARGEST_WALK, MOST_ROWS, _smallest
+from confide.mechanism.noise.law import LARGEST_SCALE, LARGEST_WALK, MOST_ROWS, _smallest, miss_rate
 from confide.mechanism.quantile.choice import MAKERS, quantile_plan
 from confide.mechanism.selection.sparse_vector import SparseVector
 from confide.mechanism.statistic import Setting
@@ -258,3 +259,19 @@ def test_the_limits_themselves():
     assert SparseVector(Fraction(4, LARGEST_WALK), 1, 1).query_scale <= LARGEST_WALK
     with pytest.raises(EpsilonTooSmall, match="too small"):
         SparseVector(Fraction(1, LARGEST_WALK), 1, 1)
+
+
+def test_a_miss_rate_is_below_one_minus_the_confidence_by_one_double() -> None:
+    random = np.random.default_rng(3)
+    doubles = [*random.random(500).tolist(), *(1 - random.random(500) * 1e-12).tolist(), 0.95, 1e-12]
+    thirds = [Fraction(int(n), 3 * 10**20) for n in random.integers(1, 10**18, 200)]
+    for confidence in (*doubles, *thirds, *(1 - own for own in thirds)):
+        rate = miss_rate(confidence)
+        assert rate < 1 - Fraction(confidence)
+        assert rate == math.nextafter(float(1 - Fraction(confidence)), 0)
+
+
+@pytest.mark.parametrize("none", [0, 1, True, False, 0.0, 1.0, -0.5, math.nan, "0.95", None, Fraction(1)])
+def test_what_is_no_confidence_is_refused(none: object) -> None:
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        miss_rate(none)  # type: ignore[arg-type]

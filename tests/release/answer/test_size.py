@@ -8,7 +8,9 @@ import pytest
 import confide
 import confide.testing
 from confide.errors import ConfideError, ParameterError, QueryError
+from confide.policy import Category
 from confide.privacy.limits import LONGEST_ANSWER, MOST_NUMBERS
+from confide.query.tree import DeclaredKey, Field
 from confide.release import Session, guard
 from confide.release.answer import size as room
 from tests.release.samples import APPROXIMATE, frames, policy
@@ -75,3 +77,11 @@ def test_keys_that_nobody_declared_are_cut_to_what_fits(monkeypatch: pytest.Monk
     assert any("only the first rows are shown" in note for note in answer.notes)
     assert len(answer.to_bytes()) <= 4_000
     assert session.sql("SELECT town, COUNT(*) AS n FROM person GROUP BY town", epsilon=500) == answer
+
+
+def test_no_key_is_longer_than_is_said_without_writing_it() -> None:
+    awkward = ("", "a", '"' * 9, "\x01\n\\" * 5, "é" * 7, "\U0001f600" * 3, "\u2028" * 4)
+    column = Field("t", Category("c", ("a",)))
+    for values in (*((text,) for text in awkward), awkward, (True, False), (1, -(10**18), None)):
+        key = DeclaredKey("c", column, values)
+        assert room._key_width(key) <= room._at_most(key)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from inspect import unwrap
 from types import FrameType, TracebackType
 from typing import Any, Final, Generic, Protocol, TypeVar
 from weakref import finalize
@@ -27,6 +28,10 @@ _SIGNALS: Final = (
     signal.SIGPROF,
     signal.SIGVTALRM,
 )
+
+# Without the wrappers that look for a name of each handler, which takes longer than all the rest of a turn.
+_handler: Final = unwrap(signal.getsignal)
+_set_handler: Final = unwrap(signal.signal)
 
 _LONG = 0.1  # seconds until a server that takes no more connections is asked again
 
@@ -49,10 +54,10 @@ class InterruptsDeferred:
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
-                previous = signal.getsignal(number)
+                previous = _handler(number)
                 if callable(previous):  # otherwise it is ignored, or kills the process, and neither needs us
                     self._previous[number] = previous
-                    signal.signal(number, self._note)
+                    _set_handler(number, self._note)
             self._inside = True
 
     def __exit__(
@@ -61,7 +66,7 @@ class InterruptsDeferred:
         self._inside = False
         try:
             for number, previous in self._previous.items():
-                signal.signal(number, previous)
+                _set_handler(number, previous)
         finally:
             self._deliver()
 

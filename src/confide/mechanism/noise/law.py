@@ -210,9 +210,14 @@ Law = DiscreteLaplace | DiscreteGaussian | NoNoise
 
 def miss_rate(confidence: Confidence) -> float:
     """1 - confidence, rounded down; refuses what is not a confidence."""
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float | Fraction) or not 0 < confidence < 1:
+    if not isinstance(confidence, float | Fraction) or not 0 < confidence < 1:  # no whole number lies between them
         raise ParameterError(f"confidence must lie strictly between 0 and 1, such as 0.95; got {confidence!r}")
-    rate = math.nextafter(float(1 - Fraction(confidence)), 0)
+    # The double next to 1 - confidence, whichever it is: a subtraction, or a division of whole numbers, rounds once.
+    if isinstance(confidence, Fraction):
+        missed = (confidence.denominator - confidence.numerator) / confidence.denominator
+    else:
+        missed = 1.0 - confidence
+    rate = math.nextafter(missed, 0)
     if rate < 1e-300:
         raise ParameterError("confidence is too close to 1")
     return rate

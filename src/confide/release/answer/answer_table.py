@@ -27,7 +27,7 @@ from confide.query.question import ShownValue as ValuePlace
 from confide.query.released_kind import released_kind
 from confide.release.answer.answer import KeyColumn, ValueColumn
 from confide.release.answer.chosen import cut_by_value, level, passes_by_value
-from confide.release.answer.estimate import Estimate, doubles
+from confide.release.answer.estimate import Array, Estimate, doubles
 from confide.release.answer.evaluation import NOT_TOLD, Evaluator, ToldMeasures
 from confide.release.answer.labelled_values import label_cells, label_column
 
@@ -104,11 +104,10 @@ class AnswerTable:
     def _shown(self, value: Value) -> Estimate:
         """Of the rows that are shown, with intervals that hold for rows that were so chosen."""
         every = self.estimate(value)
-        values = every.values[self.rows]
-        part = _of_rows(every, self.rows)
         needed = self.confidence if self.chosen is None else level(self.confidence, *self.chosen)
         if needed == self.confidence:
-            return part
+            return every if self.rows == list(range(self.groups)) else _of_rows(every, self.rows)
+        values = every.values[self.rows]
         wide = self._chosen_evaluator.estimate(value, needed)
         # The estimate is the one that was chosen by.
         low, high = np.minimum(wide.low, values), np.maximum(wide.high, values)
@@ -128,10 +127,7 @@ class AnswerTable:
         estimate = self._shown(column.value)
         if isinstance(column.value, Dated | Commonest):
             return self._labelled(column.name, column.value, estimate)
-        values, low, high = (
-            tuple(_number(number, estimate.whole) for number in part)
-            for part in (estimate.values, estimate.low, estimate.high)
-        )
+        values, low, high = (_numbers(part, estimate.whole) for part in (estimate.values, estimate.low, estimate.high))
         whole: Literal["integer", "number"] = "integer" if estimate.whole else "number"
         name, note = self._mechanism(column.value), self._said(column.value, estimate)
         return ValueColumn(column.name, whole, values, low, high, name, estimate.assumes, note, _unknown(estimate))
@@ -216,8 +212,11 @@ def _note(estimate: Estimate) -> str:
     )
 
 
-def _number(value: Any, whole: bool) -> float:
-    return int(value) if whole else float(value)
+def _numbers(values: Array, whole: bool) -> tuple[float, ...]:
+    """As Python's numbers."""
+    if values.dtype.kind == ("i" if whole else "f"):
+        return tuple(values.tolist())
+    return tuple(map(int if whole else float, values))
 
 
 def _ranks(values: list[Any]) -> list[tuple[bool, Any]]:

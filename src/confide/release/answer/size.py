@@ -19,6 +19,8 @@ from confide.release.expected import group_count
 
 _NUMBER: Final = 25
 """Bytes of a number and a comma."""
+_ESCAPED: Final = 6
+"""Of a character, at most."""
 _PLACE: Final = 5
 """Of the place of a value."""
 _VERDICT: Final = 2_000
@@ -42,12 +44,12 @@ def require_room_for_answer(question: Question) -> None:
     if groups is None:
         return
     rows = groups if question.limit is None else min(groups, question.limit)
-    values = sum(isinstance(column, ShownValue) for column in question.columns)
-    keys = sum(
-        _key_width(question.keys[column.key]) for column in question.columns if not isinstance(column, ShownValue)
-    )
+    shown = [question.keys[column.key] for column in question.columns if not isinstance(column, ShownValue)]
+    values, width = len(question.columns) - len(shown), _values_width(question)
+    if rows * (width + sum(map(_at_most, shown))) <= LONGEST_ANSWER:
+        return
     require_room(
-        rows * (_values_width(question) + keys),
+        rows * (width + sum(map(_key_width, shown))),
         f"{rows:,} rows with {values} estimates each",
         "use wider bins, fewer keys, fewer columns, or LIMIT",
         QueryError,
@@ -75,7 +77,7 @@ def rows_that_fit(question: Question, keys: Sequence[tuple[Any, ...]]) -> int | 
     shown = [column.key for column in question.columns if not isinstance(column, ShownValue)]
     room = LONGEST_ANSWER * 9 // 10  # the rest is for what stands beside the rows
     longest = max((len(str(part)) for key in keys for part in key), default=0)
-    if len(keys) * (values + len(shown) * (6 * longest + 3)) <= room:
+    if len(keys) * (values + len(shown) * (_ESCAPED * longest + 3)) <= room:
         return None
     widths = sorted((sum(1 + len(_written(key[place])) for place in shown) for key in keys), reverse=True)
     for rows, taken in enumerate(accumulate(width + values for width in widths)):
@@ -129,6 +131,13 @@ def _label_width(key: Key) -> int:
 def _key_width(key: Key) -> int:
     if isinstance(key, DeclaredKey):
         return 1 + max(len(_written(value)) for value in key.values)
+    return _NUMBER
+
+
+def _at_most(key: Key) -> int:
+    """No less than the width of a key, without writing each of its values."""
+    if isinstance(key, DeclaredKey):
+        return 3 + _ESCAPED * max(len(str(value)) for value in key.values)
     return _NUMBER
 
 

@@ -12,7 +12,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.derivation.derivation import Derivation
-from confide.query.identity import SPELLING, question_name
+from confide.query.identity import question_name, spelled_question
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
@@ -59,7 +59,7 @@ class DerivedRequest:
         return sql_purpose(self.sql, self.dialect)
 
     def identity(self) -> str:
-        return written("derived", self.derivation, self.epsilon, self.confidence, spelling=SPELLING)
+        return written("derived", spelled_question(self.derivation), self.epsilon, self.confidence)
 
     def price(self, budget: Budget) -> "PricedDerivation":
         require_room_for_frames(self.derivation)

@@ -12,7 +12,7 @@ from confide.privacy.charge import Charge
 from confide.privacy.identity import written
 from confide.privacy.loss import PrivacyLoss
 from confide.query import Question
-from confide.query.identity import SPELLING, question_name
+from confide.query.identity import question_name, spelled_question
 from confide.release.account import AUTO
 from confide.release.answer.answer import Answer
 from confide.release.answer.answer_table import AnswerTable
@@ -58,7 +58,7 @@ class SqlRequest:
 
     def identity(self) -> str:
         shares = tuple(sorted(self.shares.items()))
-        return written("sql", self.question, self.epsilon, self.confidence, shares, spelling=SPELLING)
+        return written("sql", spelled_question(self.question), self.epsilon, self.confidence, shares)
 
     def price(self, budget: Budget) -> "PricedQuestion":
         question = self.question
