@@ -267,6 +267,42 @@ def test_a_view_that_may_change_while_it_is_read_is_refused(
         confide.open(rules(postgres_server.url(database)), ledger=tmp_path / "l", create=True)
 
 
+@pytest.mark.parametrize(
+    ("view", "word"),
+    [
+        ("SELECT * FROM hidden LIMIT 100", "LIMIT"),
+        ("SELECT * FROM hidden FETCH FIRST 100 ROWS ONLY", "LIMIT"),
+        ("SELECT * FROM hidden ORDER BY age OFFSET 100", "OFFSET"),
+        ("SELECT DISTINCT ON (region) * FROM hidden ORDER BY region, age", "DISTINCT ON"),
+        ("SELECT * FROM (SELECT *, row_number() OVER (ORDER BY age) AS n FROM hidden) AS h WHERE n < 9", "row_number"),
+        ("SELECT *, SUM(age) OVER (ROWS UNBOUNDED PRECEDING) AS n FROM hidden", "ROWS"),
+        ("SELECT * FROM hidden WHERE person_id = ANY ((SELECT array_agg(age) FROM hidden)::int[])", "array_agg"),
+        ("SELECT * FROM between", "LIMIT"),
+        ("SELECT * FROM stored", None),
+        ("SELECT person_id, region, age, income, 'LIMIT 5' AS \"OFFSET\", 1 AS row_number FROM hidden", None),
+        ("SELECT *, rank() OVER (PARTITION BY region ORDER BY age) AS n FROM hidden", None),
+        ("SELECT * FROM hidden ORDER BY age FETCH FIRST 100 ROWS WITH TIES", None),
+    ],
+)
+def test_a_view_that_takes_rows_as_they_come_is_refused(
+    postgres_server: PostgresServer, database: str, tmp_path: Path, view: str, word: str | None
+) -> None:
+    """A scan begins where the one before it ended, and threads race: two readings of one question would differ."""
+    for statement in (
+        "ALTER TABLE person RENAME TO hidden",
+        "CREATE VIEW between AS SELECT * FROM hidden WHERE age = (SELECT age FROM hidden LIMIT 1)",
+        "CREATE MATERIALIZED VIEW stored AS SELECT * FROM between",
+        f"CREATE VIEW person AS {view}",
+    ):
+        postgres_server.run(statement, database)
+    source = rules(postgres_server.url(database))
+    if word is None:
+        confide.open(source, ledger=tmp_path / "l", create=True).close()
+        return
+    with pytest.raises(SourceError, match=rf"person is a view with {word}.* materialised view"):
+        confide.open(source, ledger=tmp_path / "l", create=True)
+
+
 def test_rows_that_a_policy_chooses_must_stay_the_same(
     postgres_server: PostgresServer, database: str, tmp_path: Path
 ) -> None:

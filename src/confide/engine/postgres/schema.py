@@ -50,7 +50,8 @@ AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS h WHER
 """Tables that inherit from one are read with it, and their rows are under no index of it, unless they are its parts."""
 CALLING_SQL = """
 WITH RECURSIVE rule(classid, objid, owner) AS (
-    SELECT CAST('pg_catalog.pg_rewrite' AS regclass), oid, ev_class FROM pg_catalog.pg_rewrite
+    SELECT CAST('pg_catalog.pg_rewrite' AS regclass), r.oid, r.ev_class
+    FROM pg_catalog.pg_rewrite AS r JOIN pg_catalog.pg_class AS c ON c.oid = r.ev_class WHERE c.relkind = 'v'
     UNION ALL
     SELECT CAST('pg_catalog.pg_policy' AS regclass), p.oid, p.polrelid
     FROM pg_catalog.pg_policy AS p JOIN pg_catalog.pg_class AS c ON c.oid = p.polrelid WHERE c.relrowsecurity
@@ -73,12 +74,21 @@ ON d.refclassid = CAST('pg_catalog.pg_operator' AS regclass) AND o.oid = d.refob
 JOIN pg_catalog.pg_proc AS p
 ON p.oid = COALESCE(o.oprcode, CASE WHEN d.refclassid = CAST('pg_catalog.pg_proc' AS regclass) THEN d.refobjid END)
 """
-"""Views and row security policies as they are written, and the functions of others behind their operators and casts."""
+"""Views and row security policies as they are written, and the functions of others behind their operators and casts.
+What a materialised view was made of does not matter: its rows are stored."""
 VOLATILE_SQL = """
 SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v' AND proname = ANY(%s) ORDER BY proname
 """
 _TEXTS = re.compile(r"'(?:[^']|'')*'")
 _CALLED = re.compile(r'("(?:[^"]|"")+"|[A-Za-z_][\w$]*)\s*\(')
+_NAMES = re.compile(r'"(?:[^"]|"")*"')
+_BY_PLACE = re.compile(r"\b(LIMIT|OFFSET|DISTINCT ON|ROWS (?=BETWEEN|UNBOUNDED|CURRENT|\d))")
+_OF_PLACES = {"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value", "any_value"} | {
+    *("array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"),
+    *("json_arrayagg", "json_objectagg", "xmlagg"),
+}
+"""Functions of rows in the order in which they come, as in `_BY_PLACE` are words: an order that is given may leave it
+open, and then each reading has its own."""
 _READABLE_KINDS = {"r": "table", "p": "table", "v": "view", "m": "materialised view", "f": "foreign table"}
 
 
@@ -125,7 +135,7 @@ def describe(run: Any, table: Table, schemas: Sequence[str]) -> Described:
 
 def _require_repeatable(run: Any, table: Table, oid: int, what: str) -> None:
     """A view must give the same rows whenever a question reads it: a bound counts them first, and takes them after."""
-    texts = (_TEXTS.sub("''", row[0]) for row in run(CALLING_SQL, (oid,)))
+    texts = [_TEXTS.sub("''", row[0]) for row in run(CALLING_SQL, (oid,))]
     called = {found.strip('"').replace('""', '"') for text in texts for found in _CALLED.findall(text)}
     changing = [row[0] for row in run(VOLATILE_SQL, (sorted(called),))]
     if changing:
@@ -133,6 +143,12 @@ def _require_repeatable(run: Any, table: Table, oid: int, what: str) -> None:
             f"{table.name} {what} that calls {', '.join(changing)}, which the database calls volatile: it may give "
             "other rows each time it is read; let it call STABLE or IMMUTABLE functions only, or store its rows in a "
             "table"
+        )
+    words = {found.strip() for text in texts for found in _BY_PLACE.findall(_NAMES.sub("", text))}
+    if placed := sorted(words | {f"{one}()" for one in called & _OF_PLACES}):
+        raise SourceError(
+            f"{table.name} {what} with {', '.join(placed)}, which takes rows as they come: they may come in another "
+            "order each time it is read; store its rows in a table, or in a materialised view"
         )
 
 
