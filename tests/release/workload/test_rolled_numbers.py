@@ -14,7 +14,7 @@ from confide.mechanism.noise.randomness import TestRandomness
 from confide.policy import load
 from confide.query import bind
 from confide.release.workload.mean_intervals import ratio_ends
-from confide.release.workload.noise import BlockNoise
+from confide.release.workload.noise import BlockNoise, widths
 from confide.release.workload.rolled_numbers import change_of
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.each_cell import IdentityLine
@@ -61,6 +61,20 @@ def test_parts_add_up_at_one_charge(budget: dict[str, Any]) -> None:
     assert session.sql(TEXT, epsilon=1).stored
     assert not session.sql(TEXT.replace("50", "51"), epsilon=1).stored
     assert not session.sql(TEXT.replace("SUM(age) AS", "SUM(income) AS"), epsilon=1).stored
+
+
+@BUDGETS
+def test_means_of_many_rows_are_told(budget: dict[str, Any]) -> None:
+    """What doubles lose of half a million rows is no reason to say nothing of their mean."""
+    rows, columns = 500_000, {"g": {"values": ["a", "b"]}, "x": {"range": [0, 9]}}
+    policy = {"budget": budget, "unit": "row", "tables": {"t": {"size": rows, "columns": columns}}}
+    data = samples.pl.DataFrame({"g": ["a", "b"] * (rows // 2), "x": [0, 9, 5, 4, 3] * (rows // 5)})
+    session = confide.testing.open(policy, data={"t": data}, seed=1)
+    text = "SELECT g, AVG(x) AS m FROM t GROUP BY ROLLUP(g)"
+    planned = session.plan(text, epsilon=1, confidence=0.9999).half_width["m"]
+    for row in session.sql(text, epsilon=1, confidence=0.9999).to_dicts():
+        assert 0 <= row["m_low"] <= 4.2 <= row["m_high"] <= 9
+        assert (row["m_high"] - row["m_low"]) / 2 < 2 * planned < 0.01
 
 
 @BUDGETS
@@ -126,6 +140,18 @@ def test_sums_are_measured_exactly() -> None:
     ]
 
 
+def test_sums_of_many_cells_do_not_wrap() -> None:
+    """CUBE of eight keys: a part of every cell whose sum counts with a plus is all ones, and of the others none."""
+    block = ProductBlock(tuple(range(8)), (HelmertLine(4),) * 8)
+    signs: Any = np.ones(1, dtype=object)
+    for _ in range(8):
+        signs = np.multiply.outer(signs, np.array([1, 1, 1, -3], dtype=object)).reshape(-1)
+    sums = np.where(signs > 0, -1, 0).astype(object).reshape((4,) * 8)
+    noise = BlockNoise(DiscreteGaussian(Fraction(1, 10**9)))  # so narrow that it is zero
+    found = noise.measure_sums(block, sums, TestRandomness(1))
+    assert found[-1] == block.fineness * int(signs @ sums.reshape(-1))
+
+
 @pytest.mark.parametrize("law", [DiscreteLaplace(Fraction(400)), DiscreteGaussian(Fraction(400**2))])
 @pytest.mark.parametrize(
     ("count", "total"), [(0, 0), (3_000, 9_000), (5_000, -40_000), (40_000, 100_000), (40_000, 400_000)]
@@ -147,6 +173,22 @@ def test_ratios_of_sums_of_noises_hold(law: Any, count: int, total: int) -> None
     held = float(((low <= total / count) & (total / count <= high)).mean())
     assert held >= 0.945
     assert held < 0.999 or abs(total / count) == 10 or empty.mean() > 0.2
+
+
+@pytest.mark.parametrize("mean", [-1.5, 0.0, 0.3, 2.0])
+@pytest.mark.parametrize("lost", [(30.0, 0.0), (0.0, 30.0), (30.0, 30.0), (3.0, 500.0)])
+def test_what_doubles_lose_is_in_the_ends_of_a_mean(mean: float, lost: tuple[float, float]) -> None:
+    """Both numbers as far off as they may be, and noise as large as it may be beside that: the mean stays inside."""
+    noise, count = BlockNoise(DiscreteGaussian(Fraction(10**4))), 5_000
+    moments = np.array([100.0**2]), np.zeros(1)
+    factor = float(widths(np.ones(1), np.zeros(1), [noise], 0.95)[0])
+    reach = 0.999 * factor * math.hypot(100, mean * 100)
+    for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        bottom = np.array([count + signs[1] * lost[1]])
+        top = np.array([mean * count + signs[0] * (lost[0] + reach)])
+        (_, low, high), empty = ratio_ends((top, bottom), (moments, moments), lost, (-9, 9), [noise] * 2, 0.95)
+        assert not empty.any()
+        assert low[0] <= mean <= high[0]
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])

@@ -11,8 +11,8 @@ from confide.release.workload.measured_design import Ends
 from confide.release.workload.noise import BlockNoise, widths
 from confide.workload.strategy.line import Floats
 
-SMALL: Final = 1e-7
-"""What doubles may lose of a number, beside its noise, for a ratio to be told."""
+ROUNDED: Final = 1 + 1e-7
+"""Room for the arithmetic of the roots."""
 NOT_ALONE: Final = 1 - 1e-6
 """A sum of fourth powers up to which widths grow with it. Above, a noise is alone, whose own law is no bound of two."""
 
@@ -32,14 +32,17 @@ def ratio_ends(
     shares. So one factor F serves all m: |X − mY| ≤ F√(S + m²T), and the m for which that holds lie between the roots
     of a quadratic ([Fieller1954]). As in `mechanism.interval.ratio`, A + X is first moved to where a ratio is possible,
     and where B may be zero the whole range is given.
+
+    Doubles lose at most x of A + X and y of B + Y, the `rounding`, beside sums of many cells more than these numbers
+    have digits for. With g = max(x/√S, y/√T) that is x + |m|y ≤ g(√S + |m|√T) ≤ √2·g·√(S + m²T): as much is added to F.
     """
     top, bottom = numbers
     (s, s4), (t, t4) = moments
     low, high = limits
-    factor = _factors(s4 / s**2, t4 / t**2, noises, confidence) * (1 + 4 * SMALL)
-    told = (rounding[0] <= SMALL * factor * np.sqrt(s)) & (rounding[1] <= SMALL * factor * np.sqrt(t))
+    lost = np.sqrt(2) * np.maximum(rounding[0] / np.sqrt(s), rounding[1] / np.sqrt(t))
+    factor = (_factors(s4 / s**2, t4 / t**2, noises, confidence) + lost) * ROUNDED
     square = factor**2 * t
-    known = told & (bottom > 0) & (bottom**2 * (1 - 1e-9) > square)
+    known = (bottom > 0) & (bottom**2 * (1 - 1e-9) > square)
     under = np.where(known, bottom, 1.0)
     above = np.clip(top, low * under, high * under)
     lead = np.where(known, under**2 - square, 1.0)

@@ -20,7 +20,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.query.tabulation import Tabulation
 from confide.release.holdings import Holdings
 from confide.workload.asked import AskedTable
-from confide.workload.strategy.block import ProductBlock, UnitChange
+from confide.workload.strategy.block import MOST_ROWS_BITS, ProductBlock, UnitChange
 from confide.workload.strategy.design import AUTO, EXACT, Design, Goal, designs, many_marginals
 from confide.workload.strategy.line import AnyIntegers, Floats, Integers, NoiseKind
 from confide.workload.strategy.worst import worst_coefficients
@@ -34,7 +34,6 @@ LARGEST_BITS: Final = 126
 """Of sums; `mechanism.noise.law` holds the same bound."""
 SHIFT: Final = 1 << LARGEST_BITS
 """What is added to sums, and taken out again: then they are above 0."""
-PART_BITS: Final = 40
 LARGEST_DEVIATION: Final = 2.0**48
 """Of the noise of one block, in counts: beyond, doubles would not hold estimates."""
 
@@ -59,14 +58,16 @@ class BlockNoise:
         return self.noised(block, block.measure(counts), randomness)
 
     def measure_sums(self, block: ProductBlock, sums: AnyIntegers, randomness: Randomness) -> NDArray[Any]:
-        """The same of sums of whole numbers, of any size and sign: in parts that 64 bits hold, and exactly.
+        """The same of sums of whole numbers, of any size and sign: in parts that are counts, and exactly.
 
         Loss and theorem as for counts, for noise that was made for what one unit can change of sums.
         """
         raised = np.array(sums + SHIFT, dtype=object)
         exact: AnyIntegers = -block.measure(np.ones(sums.shape, dtype=np.int64)).astype(object) * SHIFT
-        for shift in range(0, LARGEST_BITS + 1, PART_BITS):
-            part = np.array((raised >> shift) & ((1 << PART_BITS) - 1), dtype=object)
+        # Of all cells together a part is below what counts are, which is what `measure` has room for.
+        bits = MOST_ROWS_BITS - sums.size.bit_length()
+        for shift in range(0, LARGEST_BITS + 1, bits):
+            part = np.array((raised >> shift) & ((1 << bits) - 1), dtype=object)
             exact = exact + (block.measure(part.astype(np.int64)).astype(object) << shift)
         return self.noised(block, exact, randomness)
 

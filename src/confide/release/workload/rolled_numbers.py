@@ -281,7 +281,10 @@ def _value(
         )
         grain, shift = float(value.grain), float(value.centre * value.grain)
         middle, low, high = (part * grain + shift for part in ends)
-        return (middle, np.nextafter(low, -inf), np.nextafter(high, inf)), empty
+        least, most = float(value.low * value.grain), float(value.high * value.grain)
+        low, high = np.nextafter(low, -inf), np.nextafter(high, inf)
+        middle, low, high = (np.clip(part, least, most) for part in (middle, low, high))
+        return (middle, low, high), empty
     linear = linear_form(value, measures)
     assert linear is not None
     terms, constant = linear
