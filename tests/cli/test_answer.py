@@ -48,6 +48,9 @@ def test_a_plan_is_free(run: Run, policy: Path) -> None:
         (("--ranges", "age", "--out", "ages.txt"), ".parquet or .csv"),
         (("--ranges", "age", "--out", "nowhere/ages.csv"), "there is no folder"),
         (("--ranges", "age", "--strategy", "best"), "there is no strategy"),
+        (("--ranges", "agee"), "has a column agee; did you mean age?"),
+        (("--ranges", "age", "--by", "reason"), "has all of age, reason"),
+        (("--ranges", "age", "--confidence", "95"), "0.95, or 95%"),
     ],
 )
 def test_what_is_wrong_is_refused_before_anything_is_spent(

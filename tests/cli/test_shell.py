@@ -213,3 +213,10 @@ def test_completions(policy: Path) -> None:
     assert words("vi", "\\describe vi") == ["visit"]
     assert words("person.person.x") == []
     assert "person" in words("")
+
+
+@pytest.mark.parametrize("word", ["help", "HELP;", "?"])
+def test_words_that_are_typed_everywhere_are_commands(run: Run, policy: Path, word: str) -> None:
+    result = run("shell", policy, text=f"{word}\nexit\nSELECT nothing;\n")
+    assert result.exit_code == 0, result.output
+    assert "\\budget" in result.stdout

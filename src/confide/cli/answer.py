@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from confide.cli.console import say, show, show_json
 from confide.cli.options import read_share, read_whole
+from confide.cli.output import new_bytes, once_paid, require_free
 from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
+from confide.release import BudgetState
 
 if TYPE_CHECKING:
+    from confide.release.workload.answers import WorkloadAnswers
     from confide.workload import Workload
 
 _KINDS = (".parquet", ".csv")
@@ -61,7 +64,12 @@ def answer(options: AnswerCommand, out: str | None, as_json: bool) -> None:
     place = None if out is None else _place(out)
     with opened(options.policy, options.ledger, options.analyst) as session:
         found = session.answer(workload, options.epsilon, **arguments)
-        after = session.budget
+        with once_paid():
+            _give(found, session.budget, place, as_json)
+
+
+def _give(found: "WorkloadAnswers", after: BudgetState, place: Path | None, as_json: bool) -> None:
+    """What was answered, written and shown."""
     if place is not None:
         _write(found, place)
     if as_json:
@@ -143,20 +151,16 @@ def _place(out: str) -> Path:
     path = Path(out)
     if path.suffix not in _KINDS:
         raise ParameterError(f"--out {out}: answers are written as .parquet or .csv")
-    if path.exists():
-        raise ParameterError(f"--out {out}: it is there already and is not overwritten; name a new file")
+    require_free(path, "--out")
     if not path.parent.is_dir():
         raise ParameterError(f"--out {out}: there is no folder {path.parent}; make it first")
     return path
 
 
 def _write(found: Any, place: Path) -> None:
-    table = found.to_arrow()
-    if place.suffix == ".csv":
-        from confide.release.answer.answer_file import write_csv  # noqa: PLC0415  heavy, and loaded when used
-
-        write_csv(table, str(place))
-        return
     from pyarrow import parquet  # noqa: PLC0415  heavy, and loaded when used
 
-    parquet.write_table(table, place)
+    from confide.release.answer.answer_file import write_csv  # noqa: PLC0415  heavy, and loaded when used
+
+    with new_bytes(place, "choose another --out") as stream:
+        (write_csv if place.suffix == ".csv" else parquet.write_table)(found.to_arrow(), stream)

@@ -4,12 +4,18 @@ import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_whole
+from confide.cli.output import once_paid
 from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
+from confide.release import BudgetState
+
+if TYPE_CHECKING:
+    from confide.release.microdata.microdata import Microdata
+    from confide.release.microdata.report import MicrodataReport
 
 _TOTAL = "*"
 
@@ -50,9 +56,6 @@ def plan(options: MicrodataCommand, as_json: bool) -> None:
 
 
 def microdata(options: MicrodataCommand, out: str | None, report: bool, as_json: bool) -> None:
-    from confide.release.answer.rendering import table_of  # noqa: PLC0415  heavy
-    from confide.release.microdata.rendering import marginal_rows, microdata_lines  # noqa: PLC0415  heavy
-
     folder = None if out is None else _folder(out)
     arguments = _arguments(options)
     facts = _public(options.public)
@@ -60,13 +63,30 @@ def microdata(options: MicrodataCommand, out: str | None, report: bool, as_json:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             made = session.microdata(**arguments, **facts, fit=options.fit, progress=progress)
-        after = session.budget
         told = [str(each.message) for each in caught if each.category is UserWarning]
-        findings = made.report() if report else None
-        if folder is not None:
-            if progress is not None:
-                progress(f"writing {folder}", 1, 1)
-            made.to_parquet(folder)
+        with once_paid():
+            findings = made.report() if report else None
+            if folder is not None:
+                if progress is not None:
+                    progress(f"writing {folder}", 1, 1)
+                made.to_parquet(folder)
+            after = session.budget
+    with once_paid():
+        _give(made, findings, told, folder, after, as_json)
+
+
+def _give(
+    made: "Microdata",
+    findings: "MicrodataReport | None",
+    told: list[str],
+    folder: Path | None,
+    after: BudgetState,
+    as_json: bool,
+) -> None:
+    """The release, shown."""
+    from confide.release.answer.rendering import table_of  # noqa: PLC0415  heavy
+    from confide.release.microdata.rendering import marginal_rows, microdata_lines  # noqa: PLC0415  heavy
+
     if as_json:
         shown: dict[str, Any] = {
             "table": made.measured.table,

@@ -88,9 +88,12 @@ def _decoded(content: bytes, source: str) -> str:
 def read_share(text: str, option: str) -> float:
     """A share such as 0.95 or 95%."""
     try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
         raise ParameterError(f"{option} {text!r} is not a number; write for example 0.95") from None
+    if share > 1:
+        raise ParameterError(f"{option} {text} is more than all; write for example 0.95, or 95%")
+    return share
 
 
 def read_whole(text: str | None, option: str, example: int = 100_000) -> int | None:

@@ -1,10 +1,16 @@
-"""Files that commands write: never over another, and never by halves."""
+"""Files that commands write: never over another, and never by halves; and what is said where one cannot be written."""
 
 import errno
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
+
+from confide.errors import LedgerError
+
+KEPT: Final = "what was paid for is kept, and the same command again costs nothing more"
 
 
 @contextmanager
@@ -38,6 +44,27 @@ def new_file(path: Path, advice: str) -> Iterator[IO[str]]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+def require_free(path: Path, option: str) -> None:
+    """Refuse, before anything is spent, a place that holds something: a link that leads nowhere, too."""
+    if os.path.lexists(path):
+        raise occupied(path, "it is there already", f"choose another {option}")
+
+
+@contextmanager
+def once_paid() -> Iterator[None]:
+    """Inside, what was paid for is written and shown: where that fails, the words say that it is kept."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except LedgerError as error:
+        raise type(error)(f"{error}; {KEPT}") from error.__cause__
+    except OSError as error:
+        reason = error.strerror or "it cannot be written"
+        raise OSError(error.errno or errno.EIO, f"{reason}; {KEPT}", error.filename) from None
 
 
 def occupied(path: Path, what: str, advice: str) -> FileExistsError:

@@ -28,6 +28,7 @@ from confide.release.arguments import exact_epsilon
 
 _PROMPT: Final = "confide> "
 _MORE: Final = "    ...> "
+_SPOKEN: Final = {"help": "\\help\n", "?": "\\help\n", "quit": "\\quit\n", "exit": "\\quit\n"}
 _MOST_HISTORY: Final = 2_000
 _NO_COST: Final = "say first what a question may cost: \\cost 0.1, or how wide its answer may be: \\within 20"
 
@@ -177,6 +178,7 @@ def _read(shell: Shell) -> list[str]:
     """
     while True:
         line = input(_MORE if shell.begun else _PROMPT) + "\n"
+        line = line if shell.begun else _meant(line)
         if _is_command(line) and not parted(shell.begun).inside:
             return [line.strip()]
         shell.begun += line
@@ -186,6 +188,11 @@ def _read(shell: Shell) -> list[str]:
             return [done.strip()] if _is_command(done) else list(found.ended)
         if not says_something(shell.begun) and not found.inside:
             shell.begun = ""
+
+
+def _meant(line: str) -> str:
+    """A first line, or the command that a word alone on it stands for: no question begins so."""
+    return _SPOKEN.get(line.strip().rstrip(";").strip().lower(), line)
 
 
 def _is_command(text: str) -> bool:
@@ -201,7 +208,7 @@ def _script(shell: Shell) -> None:
     """Lines of a script, from a pipe or a file: the first refusal ends it."""
     text = ""
     for line in sys.stdin:
-        text += line
+        text += line if text.strip() else _meant(line)
         if _is_command(text):
             lines, text = [text.strip()], ""
         else:

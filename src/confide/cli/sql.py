@@ -13,7 +13,7 @@ from confide.cli.boundary import exit_code, tell_refusal
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.ledger import differing, no_ledger
 from confide.cli.options import read_bounds, read_mechanism, read_share, read_split, read_sql, read_whole, read_within
-from confide.cli.output import new_bytes, occupied
+from confide.cli.output import new_bytes, once_paid, require_free
 from confide.errors import ConfideError, LedgerError, LedgerMissing, ParameterError
 from confide.policy import Policy
 from confide.query.statement_text import statements_of
@@ -123,24 +123,25 @@ def _answer(
     """One question: asked, written, drawn and shown, with what it cost."""
     with waiting("asking") as progress:
         answer = session.sql(progress=progress, **arguments)
-    after = session.budget
-    if place is not None:
-        with new_bytes(place, "choose another --out; the answer is kept, and asking again is free") as stream:
-            write(answer, stream, place.suffix)
-    if chart is not None:
-        with waiting("drawing"):
-            draw(answer.plot(), chart)
-    if as_json:
-        facts = {**json.loads(answer.to_json()), "stored": answer.stored, "budget": budget_facts(after)}
-        show_json({"sql": arguments["sql"], **facts} if asked else facts)
-        return
-    tell(answer, after)
-    if place is not None:
-        say(f"written to {place}", style="dim")
-    if chart is not None:
-        say_where(chart)
-    if asked:
-        say("")
+    with once_paid():
+        after = session.budget
+        if place is not None:
+            with new_bytes(place, "choose another --out") as stream:
+                write(answer, stream, place.suffix)
+        if chart is not None:
+            with waiting("drawing"):
+                draw(answer.plot(), chart)
+        if as_json:
+            facts = {**json.loads(answer.to_json()), "stored": answer.stored, "budget": budget_facts(after)}
+            show_json({"sql": arguments["sql"], **facts} if asked else facts)
+            return
+        tell(answer, after)
+        if place is not None:
+            say(f"written to {place}", style="dim")
+        if chart is not None:
+            say_where(chart)
+        if asked:
+            say("")
 
 
 def tell(answer: Answer, after: BudgetState) -> None:
@@ -164,8 +165,7 @@ def _places(out: str | None, count: int) -> list[Path | None]:
     several = [place.with_stem(f"{place.stem}-{number}") for number in range(1, count + 1)]
     places = several if count > 1 else [place]
     for one in places:
-        if one.exists():
-            raise occupied(one, "it is there already", "choose another --out")
+        require_free(one, "--out")
     return [*places]
 
 
@@ -194,7 +194,9 @@ def budget_facts(state: BudgetState) -> dict[str, Any]:
 
 def chart_place(plot: str, option: str = "--plot") -> Path:
     """Where to draw, refused before anything is spent."""
-    return place_for(plot, option)
+    place = place_for(plot, option)
+    require_free(place, option)
+    return place
 
 
 def draw(chart: Any, path: Path) -> None:

@@ -1,11 +1,18 @@
 """What the command `summary` does."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_whole
+from confide.cli.output import once_paid
 from confide.cli.sql import budget_facts, chart_place, draw, opened
 from confide.errors import ParameterError
+from confide.release import BudgetState
+
+if TYPE_CHECKING:
+    from confide.release.summary.summary import TableSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +50,18 @@ def plan(options: SummaryCommand, as_json: bool) -> None:
 
 
 def summary(options: SummaryCommand, out: str | None, as_json: bool) -> None:
-    from confide.release.summary.rendering import summary_lines, summary_table  # noqa: PLC0415  loaded when printed
-
     level, place = read_share(options.confidence, "--confidence"), None if out is None else chart_place(out, "--out")
     with opened(options.policy, options.ledger, options.analyst) as session:
         with waiting("looking"):
             made = session.summary(options.cost, options.table, level, account=options.account)
-        after = session.budget
+        with once_paid():
+            _give(made, session.budget, place, as_json)
+
+
+def _give(made: "TableSummary", after: BudgetState, place: Path | None, as_json: bool) -> None:
+    """The summary, written and shown."""
+    from confide.release.summary.rendering import summary_lines, summary_table  # noqa: PLC0415  loaded when printed
+
     if place is not None:
         if place.suffix.lower() == ".html":
             try:

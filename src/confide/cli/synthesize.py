@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_sql, read_whole
+from confide.cli.output import new_bytes, once_paid, require_free
 from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
 from confide.policy.file_kind import endings, kind_of
@@ -62,12 +63,15 @@ def synthesize(
     with opened(options.policy, options.ledger, options.analyst) as session:
         with waiting("opening") as progress:
             twin = session.synthesize(_workload(options, session), progress=progress, **arguments)
-        after = session.budget
-    if parquet is not None:
-        twin.to_parquet(parquet, count)
-    if kept is not None:
-        twin.save(kept)
-    _tell(twin, budget_facts(after), str(after), parquet, kept, as_json)
+        with once_paid():
+            after = session.budget
+            if parquet is not None:
+                with new_bytes(parquet, "choose another --out") as stream:
+                    twin.write_parquet(stream, count)
+            if kept is not None:
+                with new_bytes(kept, "choose another --save") as stream:
+                    stream.write(twin.to_bytes())
+            _tell(twin, budget_facts(after), str(after), parquet, kept, as_json)
 
 
 def _tell(
@@ -157,4 +161,5 @@ def _place(text: str, option: str, *, records: bool = False) -> Path:
         raise ParameterError(f"{option} {text}: records are written as {endings('parquet')}")
     if path.is_dir() or not path.parent.is_dir():
         raise ParameterError(f"{option} {text}: there is no folder {path.parent}, or the file is one")
+    require_free(path, option)
     return path

@@ -3,14 +3,19 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_share, read_sql
+from confide.cli.output import once_paid
 from confide.cli.sql import budget_facts, chart_place, draw, opened, say_where
 from confide.errors import ParameterError
 from confide.policy import Policy
+from confide.release import BudgetState
 from confide.release.verdict.synthetic_check import read_file
+
+if TYPE_CHECKING:
+    from confide.release.verdict.verdict import Verdict, Verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,6 @@ def plan(options: TrustOptions, plot: str | None, as_json: bool) -> None:
 
 
 def trust(options: TrustOptions, as_json: bool) -> None:
-    from confide.release.verdict.verdict import Verdict  # noqa: PLC0415  loaded when used
-
     if options.epsilon is None:
         raise ParameterError("give --epsilon, what the whole call may cost; --plan shows what it gives, for free")
     if options.gap is not None:
@@ -75,7 +78,14 @@ def trust(options: TrustOptions, as_json: bool) -> None:
     with opened(options.policy, options.ledger, options.analyst) as session:
         with waiting("deciding") as progress:
             found = session.trust(**arguments, epsilon=options.epsilon, progress=progress)
-        after = session.budget
+        with once_paid():
+            _give(found, session.budget, as_json)
+
+
+def _give(found: "Verdict | Verdicts", after: BudgetState, as_json: bool) -> None:
+    """What was decided, shown."""
+    from confide.release.verdict.verdict import Verdict  # noqa: PLC0415  loaded when used
+
     verdicts = [found] if isinstance(found, Verdict) else list(found)
     if as_json:
         notes = [] if isinstance(found, Verdict) else list(found.notes)

@@ -6,7 +6,7 @@ signs that no question of ours has are refused here, and `SteadyParser` stops wh
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
@@ -28,6 +28,23 @@ _STEPS = 2
 _MORE_STEPS = 2_000
 
 
+_INSTEAD: Final = "write SELECT COUNT(*) FROM a_table"
+_TABLES: Final = "session.describe(), or \\describe in confide shell, tells which tables and columns there are"
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("SHOW", "DESCRIBE", "DESC"), _TABLES),
+    "EXPLAIN": "session.plan(...), or confide plan, forecasts cost and width, for free",
+    "SUMMARIZE": "session.summary(...), or confide summary, is the first look at a table",
+}
+
+
+def _no_question(tokens: Sequence[Token]) -> str:
+    """What to write instead of what begins otherwise."""
+    first = tokens[0].text.upper()[:40]
+    if tokens[-1].text.lower() == "sql" and len(tokens) > 1 and tokens[-2].token_type is TokenType.DOT:
+        return "this is the name of a file, not a question; at the terminal write @ before it: @questions.sql"
+    return f"only SELECT is answered, not {first}; {_ELSEWHERE.get(first, _INSTEAD)}"
+
+
 def check_words(tokens: Sequence[Token]) -> None:
     """One statement that begins like a SELECT, without signs that no question has."""
     if not tokens:
@@ -35,9 +52,7 @@ def check_words(tokens: Sequence[Token]) -> None:
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise QueryError("more than one statement was given; ask one SELECT at a time")
     if tokens[0].token_type not in _FIRST:
-        raise QueryError(
-            f"only SELECT is answered, not {tokens[0].text.upper()[:40]}; write SELECT COUNT(*) FROM a_table"
-        )
+        raise QueryError(_no_question(tokens))
     depth = dots = 0
     before: TokenType | None = None
     for place, token in enumerate(tokens):

@@ -104,11 +104,15 @@ class Synthetic:
 
     def to_parquet(self, path: str | os.PathLike[str], n: int | None = None) -> Path:
         """Write records as a Parquet file; where it is."""
+        place = Path(path)
+        self.write_parquet(place, n)
+        return place
+
+    def write_parquet(self, where: object, n: int | None = None) -> None:
+        """Records as Parquet, at a path or in a stream."""
         import pyarrow.parquet as pq  # noqa: PLC0415  heavy, and loaded when used
 
-        place = Path(path)
-        pq.write_table(self.to_arrow() if n is None else self.sample(n), place)
-        return place
+        pq.write_table(self.to_arrow() if n is None else self.sample(n), where)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -1,6 +1,6 @@
 """A workload at ε: the path of `Session.answer` and of its plan."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -14,6 +14,7 @@ from confide.privacy.amount import shown_value
 from confide.privacy.budget import Budget, Currency
 from confide.privacy.charge import Charge
 from confide.privacy.identity import written
+from confide.query.spelling import nearest
 from confide.release.account import AUTO
 from confide.release.answer.size import require_room
 from confide.release.arguments import plain_text, private_table
@@ -199,7 +200,18 @@ def _table_of(policy: Policy, options: WorkloadOptions) -> Table:
         fitting = [each for each in policy.private_tables if named <= set(each.columns)]
         if len(fitting) == 1:
             return fitting[0]
+        if not fitting:
+            raise ParameterError(_nowhere(policy, named))
     return private_table(policy, options.table, "answer")
+
+
+def _nowhere(policy: Policy, named: Collection[str]) -> str:
+    """That no table has all of these columns, and what is near those that none has."""
+    known = {column for each in policy.private_tables for column in each.columns}
+    strange = sorted(set(named) - known)
+    if not strange:
+        return f"no private table has all of {', '.join(sorted(named))}; a workload is of one table"
+    return f"no private table has a column {strange[0]}; {nearest(strange[0], sorted(known), 'there are')}"
 
 
 def require_room_for(priced: Priced) -> None:
