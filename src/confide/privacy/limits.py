@@ -25,6 +25,10 @@ MOST_FRAMED: Final = 2_000
 """Rows of a partition for which a window is made up to each row, or over a frame around it."""
 MOST_SUMMED: Final = 2 * MOST_FRAMED**2
 """Rows of all frames of an answer together, in whatever windows: each is kept for itself."""
+LONGEST_MADE: Final = 1_000
+"""Letters of a text that is put together of keys and constants, in what is made of released rows."""
+MOST_MADE: Final = 4_000_000
+"""Letters of all texts that functions make there."""
 MOST_INNER_QUESTIONS: Final = 50
 """Of one text: different ones."""
 MOST_STATEMENTS: Final = 200

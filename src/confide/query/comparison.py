@@ -1,5 +1,6 @@
 """Comparisons of columns that are not numbers: declared values and texts, with constants and with each other."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
@@ -160,25 +161,33 @@ def like_pattern(node: exp.Like | exp.ILike) -> str:
 
 
 def matches(pattern: str, value: str, ignore_case: bool) -> bool:
-    """SQL's LIKE on a public value, in time of at most the product of both lengths."""
+    """SQL's LIKE on a public value, in time of at most the product of both lengths: what stands between two % is taken
+    where it is found first, and never elsewhere.
+    """
     if ignore_case:
         pattern, value = lowered(pattern), lowered(value)
-    at = place = 0
-    star: int | None = None
-    resume = 0
-    while place < len(value):
-        if at < len(pattern) and pattern[at] == "%":
-            star, resume = at, place
-            at += 1
-        elif at < len(pattern) and pattern[at] in ("_", value[place]):
-            at, place = at + 1, place + 1
-        elif star is not None:
-            # The last % takes one character more; an earlier one never has to.
-            resume += 1
-            at, place = star + 1, resume
-        else:
+    first, *rest = pattern.split("%")
+    if not rest:
+        return len(first) == len(value) and _found(first, value, 0, len(value)) == 0
+    *between, last = rest
+    place, end = len(first), len(value) - len(last)
+    if place > end or _found(first, value, 0, place) != 0 or _found(last, value, end, len(value)) != end:
+        return False
+    for part in between:
+        found = _found(part, value, place, end)
+        if found < 0:
             return False
-    return pattern[at:].strip("%") == ""
+        place = found + len(part)
+    return True
+
+
+def _found(part: str, value: str, place: int, end: int) -> int:
+    """Where a part of a pattern is found first in a stretch of a text, or -1; _ is any letter."""
+    if "_" not in part:
+        return value.find(part, place, end)
+    letters = "".join("." if letter == "_" else re.escape(letter) for letter in part)
+    found = re.compile(letters, re.DOTALL).search(value, place, end)
+    return -1 if found is None else found.start()
 
 
 def lowered(text: str) -> str:

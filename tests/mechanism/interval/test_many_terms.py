@@ -10,7 +10,7 @@ import pytest
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, TestRandomness, draw
 from confide.mechanism.interval import many_terms
 from confide.mechanism.interval.linear import combined_half_width
-from confide.mechanism.interval.many_terms import repeated_half_width
+from confide.mechanism.interval.many_terms import dominating_repeated_half_width, repeated_half_width
 
 ONE = Fraction(1)
 LAPLACE, WIDE = DiscreteLaplace(Fraction(5)), DiscreteLaplace(Fraction(10**9))
@@ -40,6 +40,8 @@ def test_many_terms_are_next_to_the_normal_law(law, count):
         [(Fraction(1, 300), LAPLACE, 299), (Fraction(299, 300), LAPLACE, 1)],
         [(Fraction(1), NORMAL, 40), (Fraction(3, 2), LAPLACE, 25)],
         [(Fraction(1), WIDE, 60), (Fraction(7), VAST, 3)],
+        [(Fraction(place), LAPLACE, 1) for place in range(1, 401)],
+        [(Fraction(1, 7 * place + 1), (LAPLACE, NORMAL)[place % 2], 1) for place in range(400)],
     ],
 )
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
@@ -88,3 +90,27 @@ def test_nothing_raises_whatever_the_scale_is(scale, factor, count):
             half = repeated_half_width([(factor, law, count), (ONE, law, 20)], confidence)
             assert half >= 0
             assert combined_half_width([(factor, law)] * min(count, 20), confidence) >= 0
+
+
+@pytest.mark.parametrize("law", [LAPLACE, NORMAL])
+@pytest.mark.parametrize("repeated", [repeated_half_width, dominating_repeated_half_width])
+def test_very_many_kinds_take_as_long_as_some(repeated, law, monkeypatch):
+    """The law of some hundred kinds is computed, and serves for all; spreading costs a sixth, and raising little."""
+    transformed = []
+    plain = many_terms.levelled
+    monkeypatch.setattr(many_terms, "levelled", lambda *own: (transformed.append(1), plain(*own))[1])
+    kinds = [(Fraction(place, 997), law, 1) for place in range(1, 5_001)]
+    many_terms._many.cache_clear()
+    half = float(repeated(kinds, 0.95))
+    assert 0 < len(transformed) <= many_terms.MOST_KINDS
+    normal = 1.959964 * sqrt(sum(float(a) ** 2 for a, *_ in kinds) * float(law.variance))
+    assert 0.99 * normal <= half <= 1.3 * normal
+
+
+def test_coefficients_that_are_raised_are_no_smaller():
+    kinds = tuple((Fraction(place, 10**place), LAPLACE, place) for place in range(1, 30))
+    for bits in (1, 3, 40):
+        raised = many_terms._raised(kinds, Fraction(3, 7), bits)
+        assert sum(count for *_, count in raised) == sum(count for *_, count in kinds)
+        for (coefficient, _, _), (own, _, _) in zip(kinds, raised, strict=False):
+            assert coefficient / Fraction(3, 7) <= own <= coefficient / Fraction(3, 7) * (1 + Fraction(2, 2**bits))

@@ -12,6 +12,8 @@ Levelled.  Else every term is spread and levelled, as in `linear`, on a grid. Wh
 More.      Symmetric unimodal laws on the integers stay so when added up, and P(|S + X| <= t) <= P(|S| <= t) for an
            independent X: of all windows of 2t + 1 integers the middle one weighs most. So a bound for more terms of one
            coefficient serves for fewer, and few different numbers of terms are looked at.
+Fewer.     What bounds one by one, Chernoff and what is levelled give serves for smaller coefficients too. So of very
+           many different ones those near each other are taken for the largest of them: one transform for each.
 """
 
 import math
@@ -42,6 +44,10 @@ FEWER_CELLS: Final = 1 << 14
 """Where many bounds are wanted and a per cent matters less."""
 _PARTS: Final = 100
 _EXACT_COUNTS: Final = 32
+MOST_KINDS: Final = 256
+"""Of coefficients and laws whose law is computed: each is transformed, which takes some hundredths of a second."""
+_FINE_BITS: Final = 40
+_COARSER_BITS: Final = (8, 6, 5, 4, 3, 2, 1)
 
 Kinds = tuple[tuple[Fraction, Noise, int], ...]
 """Absolute coefficients and laws, and how often each is there."""
@@ -55,6 +61,8 @@ def repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: 
     largest, smallest = (pick(coefficient for coefficient, *_ in kinds) for pick in (max, min))
     if largest > smallest * FAR:
         return _apart(kinds, miss_rate(confidence))  # the small terms hardly count, and doubles do not hold both
+    if len(kinds) > MOST_KINDS:
+        return largest * _of_fewer(kinds, largest, miss_rate(confidence))
     kinds = tuple((coefficient / largest, law, count) for coefficient, law, count in kinds)
     if largest == smallest:
         kinds = tuple((coefficient, law, rounded_up(count)) for coefficient, law, count in kinds)
@@ -72,6 +80,8 @@ def dominating_repeated_half_width(terms: Sequence[tuple[Fraction, Law, int]], c
     largest, smallest = (pick(coefficient for coefficient, *_ in kinds) for pick in (max, min))
     if largest > smallest * FAR:
         return _apart(kinds, miss_rate(confidence))
+    if len(kinds) > MOST_KINDS:
+        return largest * _of_fewer(kinds, largest, miss_rate(confidence))
     kinds = tuple((coefficient / largest, law, count) for coefficient, law, count in kinds)
     kinds = tuple((coefficient, law, rounded_up(count)) for coefficient, law, count in kinds)
     return largest * _many(kinds, miss_rate(confidence), lattice=False)
@@ -92,6 +102,27 @@ def cheap_half_width(terms: Sequence[tuple[Fraction, Law, int]], confidence: Con
 
 def _kinds(terms: Sequence[tuple[Fraction, Law, int]]) -> Kinds:
     return tuple((abs(a), law, n) for a, law, n in terms if a and n and not isinstance(law, NoNoise))
+
+
+def _of_fewer(kinds: Kinds, largest: Fraction, miss: float) -> Fraction:
+    """In units of the largest coefficient: what serves for all of these, in the time that some hundred take."""
+    fine = _raised(kinds, largest, _FINE_BITS)  # short numbers first: sums of many fractions are long ones
+    coarser = (_raised(fine, Fraction(1), bits) for bits in _COARSER_BITS)
+    fewer = next((own for own in coarser if len(own) <= MOST_KINDS), None)
+    widths = [_apart(fine, miss), chernoff_of(fine, miss)]
+    return min(widths if fewer is None else [*widths, _many(fewer, miss, lattice=False)])
+
+
+def _raised(kinds: Kinds, unit: Fraction, bits: int) -> Kinds:
+    """Coefficients in a unit, each raised to so many binary digits, and equal ones counted together."""
+    found: dict[tuple[Fraction, Noise], int] = {}
+    for coefficient, law, count in kinds:
+        own = coefficient / unit
+        shift = own.denominator.bit_length() - own.numerator.bit_length() + bits
+        scaled = own * 2**shift if shift >= 0 else own / 2**-shift
+        raised = Fraction(math.ceil(scaled)) / Fraction(2) ** shift
+        found[raised, law] = found.get((raised, law), 0) + count
+    return tuple((coefficient, law, count) for (coefficient, law), count in found.items())
 
 
 def rounded_up(count: int) -> int:

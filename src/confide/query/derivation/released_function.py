@@ -9,6 +9,7 @@ from typing import Final
 from sqlglot import exp
 
 from confide.errors import QueryError
+from confide.query.comparison import like_pattern
 from confide.query.derivation.derivation import Called, ColumnKind, DerivedExpression, Fixed
 from confide.query.derivation.shape import REALS, is_zero
 from confide.query.literal import bare, is_text, literal_number, text
@@ -185,7 +186,7 @@ def function_of(node: exp.Expr, read: Read) -> Meant:  # noqa: PLR0915  one case
             found = called("is null", [read(node.this)], "boolean")
             return called("not", [found], "boolean") if node.args.get("negate") else found
         case exp.Like() | exp.ILike() if is_text(node.expression):
-            parts = [_key(node.this, read, "text"), read(node.expression)]
+            parts = [_key(node.this, read, "text"), Meant(Fixed(like_pattern(node)), "text", public=True)]
             found = called("like" if isinstance(node, exp.Like) else "ilike", parts, "boolean")
             return called("not", [found], "boolean") if node.args.get("negate") else found
         case exp.Cast() | exp.TryCast():

@@ -12,7 +12,7 @@ from confide.mechanism import Measurement
 from confide.mechanism.noise.law import Confidence, NoNoise
 from confide.policy import Policy
 from confide.privacy.budget import Budget
-from confide.privacy.limits import MOST_FRAMED, MOST_SUMMED
+from confide.privacy.limits import LONGEST_MADE, MOST_FRAMED, MOST_MADE, MOST_SUMMED
 from confide.query.derivation.derivation import Derivation
 from confide.query.question import Question
 from confide.query.tree import UnknownKey
@@ -79,11 +79,11 @@ def needed_levels(derivation: Derivation, confidence: float) -> tuple[Confidence
     return tuple(needed for _ in derivation.questions)
 
 
-def require_room_for_frames(derivation: Derivation) -> None:
-    """Refuses windows over too many rows where that is known beforehand: all keys are public, and so is how many rows
-    each partition has.
+def require_room_for_cells(derivation: Derivation) -> None:
+    """Refuses windows over too many rows, and texts that are too long, where that is known beforehand: all keys are
+    public, and so is how many rows each partition has.
     """
-    if not derivation.crossing or any(made_up_keys(own) is not None for own in derivation.questions):
+    if any(made_up_keys(own) is not None for own in derivation.questions):
         return
     nothing = [AnsweredNumbers(own, None, _blank(own), _unknown(own), 0.5, ()) for own in derivation.questions]
     maker = DerivedRows(CellEvaluation(nothing, 0.5), frames=False)
@@ -93,6 +93,11 @@ def require_room_for_frames(derivation: Derivation) -> None:
             f"a window with an order or a frame takes at most {MOST_FRAMED:,} rows of a partition, and all of them "
             f"together {MOST_SUMMED:,} rows of frames; use wider bins or fewer keys, PARTITION BY a key, "
             "narrower frames or fewer such windows, or OVER () without an order"
+        )
+    if maker.building.too_long:
+        raise QueryError(
+            f"texts of keys are put together to more than {LONGEST_MADE:,} letters, or all of them to more than "
+            f"{MOST_MADE:,}; make shorter ones"
         )
 
 

@@ -33,13 +33,14 @@ from confide.release.sql.derived_forecast import (
     derived_forecast,
     forecast_notes,
     needed_levels,
-    require_room_for_frames,
+    require_room_for_cells,
 )
 from confide.release.sql.grids import gridded
 from confide.release.sql.measuring import answer_notes, measured_numbers, threshold_notes
 
 _KEYS_ALONE = "which rows are shown was decided by noised numbers; show those to see how certain that is"
 _LEFT_OUT = "windows up to each row are NULL where there are too many rows; ask for fewer of them, or use wider bins"
+_TOO_LONG = "texts of keys that would be too long are NULL; put fewer of them together"
 _EVERY_GROUP = "every declared group counts as a row of an inner query, also one that nobody is in"
 
 
@@ -62,7 +63,7 @@ class DerivedRequest:
         return written("derived", spelled_question(self.derivation), self.epsilon, self.confidence)
 
     def price(self, budget: Budget) -> "PricedDerivation":
-        require_room_for_frames(self.derivation)
+        require_room_for_cells(self.derivation)
         levels = needed_levels(self.derivation, self.confidence)
         bought = made_at(self.epsilon, lambda tried: allocations(self.derivation, self.policy, budget, tried, levels))
         return PricedDerivation(self, bought)
@@ -109,6 +110,8 @@ class PricedDerivation:
         answer = DerivedAnswer(derivation, sources, request.confidence, MOST_SHOWN)
         if answer.left_out:
             notes.append(_LEFT_OUT)
+        if answer.too_long:
+            notes.append(_TOO_LONG)
         if not answer.whole:
             notes.append(too_many(len(answer.present)))
         counted = "; ".join(dict.fromkeys(own.counted for own in derivation.questions if own.counted))
@@ -168,7 +171,7 @@ def plan_derivation(
     known = exact_rows(rows)
     standing = holdings.standing()
     derivation = on_grids(derivation, holdings.policy)
-    require_room_for_frames(derivation)
+    require_room_for_cells(derivation)
 
     def under(name: str) -> DerivedForecast:
         budget = standing.budget.under(name)

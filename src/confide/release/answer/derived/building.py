@@ -1,9 +1,16 @@
-"""How cells are put together: what is public is computed at once, and sums of noise stay sums of noise."""
+"""How cells are put together: what is public is computed at once, and sums of noise stay sums of noise.
+
+Exact numbers stay short: a product of products has twice the digits each time. Where a result, a coefficient or a
+constant would be longer than doubles reach, it is left to doubles, and is NULL or without bounds where these end.
+Texts that functions make are bounded in the same way.
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from confide.privacy.limits import LONGEST_MADE, MOST_MADE
+from confide.query.magnitude import LONGEST
 from confide.release.answer.derived.cell import (
     NOTHING,
     TRUE,
@@ -26,6 +33,9 @@ _ZERO = PublicCell(Fraction(0))
 class Building:
     def __init__(self, evaluation: CellEvaluation) -> None:
         self.evaluation = evaluation
+        self.too_long = False
+        """Whether a text was left out because it, or all of them together, would be too long."""
+        self._letters = 0
 
     def called(self, function: str, parts: Sequence[DerivedCell]) -> DerivedCell:
         """A function of cells."""
@@ -37,8 +47,8 @@ class Building:
                 return found
         elif function in _COMPARED:
             one, two = (self.evaluation.linear(part) for part in parts)
-            if one is not None and two is not None:
-                difference = _added(one, two, -1)
+            difference = None if one is None or two is None else _added(one, two, -1)
+            if difference is not None:
                 if not difference.terms:  # places in an order of keys, and noise that cancels, leave a constant
                     return self.called(function, (PublicCell(difference.constant), _ZERO))
                 return MadeCell(function, (difference, _ZERO))
@@ -56,9 +66,20 @@ class Building:
 
     def _public(self, function: str, values: Sequence[Any]) -> Any:
         exact = _exact(function, values)
-        return as_number(FUNCTIONS[function]([point(value) for value in values]).value) if exact is None else exact
+        if exact is not None:
+            return exact
+        found = as_number(FUNCTIONS[function]([point(value) for value in values]).value)
+        return self._text(function, found) if isinstance(found, str) else found
+
+    def _text(self, function: str, made: str) -> str | None:
+        self._letters += len(made)
+        if self._letters > MOST_MADE or (function == "||" and len(made) > LONGEST_MADE):
+            self.too_long = True
+            return None
+        return made
 
     def _linear(self, function: str, parts: Sequence[Linear | None]) -> SumCell | None:
+        """A sum of noise; None if it is none, or one of longer numbers than are kept."""
         if any(part is None for part in parts):
             return None
         one: Any = parts[0]
@@ -129,11 +150,10 @@ class Building:
             linears = [self.evaluation.linear(own) for own in known]
             if all(own is not None for own in linears):
                 total = total_of([own for own in linears if own is not None])
-                return (
-                    total
-                    if function == "sum"
-                    else _scaled((dict(total.terms), total.constant), Fraction(1, len(known)))
-                )
+                if total is not None and function == "avg":
+                    total = _scaled((dict(total.terms), total.constant), Fraction(1, len(known)))
+                if total is not None:
+                    return total
         if sure and known and function in ("min", "max") and all(isinstance(own, PublicCell) for own in known):
             pick = min if function == "min" else max
             return PublicCell(pick(own.value for own in known))  # type: ignore[attr-defined]
@@ -142,8 +162,10 @@ class Building:
         return MadeCell(f"gather {function}", [cell for pair in parts for cell in pair])
 
 
-def total_of(parts: Sequence[Linear]) -> SumCell:
-    """The sum of some. The first is copied as it is: a running sum adds little to many terms."""
+def total_of(parts: Sequence[Linear]) -> SumCell | None:
+    """The sum of some; None if its numbers become too long. The first is copied as it is: a running sum adds little to
+    many terms.
+    """
     if not parts:
         return SumCell({}, Fraction(0))
     terms, constant = dict(parts[0][0]), parts[0][1]
@@ -151,18 +173,29 @@ def total_of(parts: Sequence[Linear]) -> SumCell:
         for atom, factor in own.items():
             before = terms.pop(atom, None)
             total = factor if before is None else before + factor
+            if not _is_short(total):
+                return None
             if before is None or total:
                 terms[atom] = total
         constant = constant + more if more else constant
+        if not _is_short(constant):
+            return None
     return SumCell(terms, constant)
 
 
-def _added(one: Linear, two: Linear, sign: int) -> SumCell:
+def _added(one: Linear, two: Linear, sign: int) -> SumCell | None:
     return total_of([one, ({atom: sign * factor for atom, factor in two[0].items()}, sign * two[1])])
 
 
-def _scaled(own: Linear, factor: Fraction) -> SumCell:
-    return SumCell({atom: part * factor for atom, part in own[0].items()} if factor else {}, own[1] * factor)
+def _scaled(own: Linear, factor: Fraction) -> SumCell | None:
+    terms = {atom: part * factor for atom, part in own[0].items()} if factor else {}
+    constant = own[1] * factor
+    return SumCell(terms, constant) if all(map(_is_short, (*terms.values(), constant))) else None
+
+
+def _is_short(value: Fraction) -> bool:
+    """Whether a double holds a number, and exact arithmetic with it is short."""
+    return max(abs(value.numerator), value.denominator).bit_length() <= LONGEST
 
 
 def _exact(function: str, values: Sequence[Any]) -> Any:
@@ -175,9 +208,10 @@ def _exact(function: str, values: Sequence[Any]) -> Any:
         return None
     one, two = values
     if function == "/":
-        return one / two if two else None
-    result = one + two if function == "+" else one - two if function == "-" else one * two
-    return result if max(abs(result.numerator), result.denominator).bit_length() < 2000 else None
+        result = one / two if two else None
+    else:
+        result = one + two if function == "+" else one - two if function == "-" else one * two
+    return result if result is not None and _is_short(result) else None
 
 
 def never_null(cell: DerivedCell) -> bool:

@@ -38,7 +38,7 @@ class DerivedAnswer:
         self.evaluation = CellEvaluation(sources, confidence)
         maker = DerivedRows(self.evaluation)
         self.all_rows = maker.rows(derivation.table)
-        self.left_out = maker.left_out
+        self.left_out, self.too_long = maker.left_out, maker.building.too_long
         self.present = [row for row in self.all_rows if row.present]
         self.rows = self.present[:most]
 

@@ -1,10 +1,10 @@
 """Functions of keys: what they make of public values is public."""
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
+from confide.query.comparison import matches
 from confide.release.answer.derived.cell_range import CellRange, point, strict
 
 Ranges = Sequence[CellRange]
@@ -27,11 +27,7 @@ def text_of(value: Any) -> str:
 
 
 def like(ignore_case: bool) -> OfKeys:
-    def matches(value: str, pattern: str) -> bool:
-        own = "".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
-        return re.fullmatch(own, value, re.DOTALL | (re.IGNORECASE if ignore_case else 0)) is not None
-
-    return of_key(matches)
+    return of_key(lambda value, pattern: matches(pattern, value, ignore_case))
 
 
 def part_between(value: str, start: int, length: int | None = None) -> str:

@@ -143,7 +143,7 @@ class _Partition:
         order: Sequence[int],
         before: SumCell | None,
     ) -> DerivedCell | None:
-        """A running sum from the one before it."""
+        """A running sum from the one before it; None if that is not to be had."""
         if self.window.function != "sum" or before is None or key[0] != 0 or not made:
             return None
         earlier = max((last for first, last in made if first == 0), default=-1)
