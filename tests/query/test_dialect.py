@@ -3,6 +3,7 @@
 import pytest
 
 from confide.errors import QueryError
+from confide.policy import load
 from confide.query import bind
 from confide.query.identity import question_name
 from tests.query.samples import CATALOG, POLICIES
@@ -59,12 +60,57 @@ SAME = [
      "SELECT 100.0 * SUM(age) / COUNT(*) AS s FROM person"),
     ("postgres", "SELECT AVG(age) / 2 AS s FROM person", "SELECT AVG(age) / 2 AS s FROM person"),
     ("postgres", "SELECT SUM(height) / COUNT(*) AS s FROM person", "SELECT SUM(height) / COUNT(*) AS s FROM person"),
+    ("postgres", "SELECT age / 10 * 10 AS age, COUNT(*) AS n FROM person GROUP BY age / 10 * 10 ORDER BY age / 10 * 10",
+     "SELECT FLOOR(age / 10) * 10 AS age, COUNT(*) AS n FROM person GROUP BY FLOOR(age / 10) * 10 "
+     "ORDER BY FLOOR(age / 10) * 10"),
+    ("snowflake", "SELECT DATE_TRUNC('MONTH', born) AS m, COUNT_IF(age > 3) AS n FROM person GROUP BY m",
+     "SELECT DATE_TRUNC('month', born) AS m, COUNT_IF(age > 3) AS n FROM person GROUP BY m"),
+    # days as texts
+    ("tsql", "SELECT COUNT(*) AS n FROM person WHERE born >= DATEADD(month, -6, '2004-12-31')",
+     "SELECT COUNT(*) AS n FROM person WHERE born >= DATE '2004-06-30'"),
+    ("redshift", "SELECT AVG(DATEDIFF(month, '2004-01-01', born)) AS n FROM person",
+     "SELECT AVG(DATE_DIFF('month', DATE '2004-01-01', born)) AS n FROM person"),
+    ("duckdb", "SELECT COUNT(*) AS n FROM person WHERE born >= TIMESTAMP '2004-04-01 00:00:00'",
+     "SELECT COUNT(*) AS n FROM person WHERE born >= DATE '2004-04-01'"),
+    # names
+    ("spark", "SELECT any(age > 90) AS a, count(1) AS n FROM person",
+     "SELECT BOOL_OR(age > 90) AS a, COUNT(*) AS n FROM person"),
+    ("clickhouse", "SELECT toYear(born) AS y, count() AS n FROM person GROUP BY y",
+     "SELECT YEAR(born) AS y, COUNT(*) AS n FROM person GROUP BY y"),
+    ("mysql", "SELECT SUM(age > 50) AS s, AVG(age > 50) AS m FROM person",
+     "SELECT SUM(CASE WHEN age > 50 THEN 1 WHEN NOT age > 50 THEN 0 END) AS s, "
+     "AVG(CASE WHEN age > 50 THEN 1 WHEN NOT age > 50 THEN 0 END) AS m FROM person"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("dialect", "text", "plain"), SAME)
 def test_a_dialect_says_the_same_in_its_own_way(dialect: str, text: str, plain: str) -> None:
     assert name(text, dialect) == name(plain)
+
+
+FORMATS = [
+    ("spark", "date_format(day, 'yyyy-MM')", "%Y-%m"),
+    ("hive", "date_format(day, 'MM/yyyy')", "%m/%Y"),
+    ("postgres", "to_char(day, 'Mon YYYY')", "%b %Y"),
+    ("postgres", "to_char(day, 'Dy')", "%a"),
+    ("postgres", "to_char(day, 'YYYY-MM')", "%Y-%m"),
+    ("oracle", "TO_CHAR(day, 'YYYY-MM')", "%Y-%m"),
+    ("snowflake", "TO_CHAR(day, 'yyyy/mm')", "%Y/%m"),
+    ("mysql", "DATE_FORMAT(day, '%M in %Y')", "%B in %Y"),
+    ("tsql", "FORMAT(day, 'yyyy-MM')", "%Y-%m"),
+    ("bigquery", "FORMAT_DATE('%Y-%m', day)", "%Y-%m"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "text", "form"), FORMATS)
+def test_formats_of_dates_mean_what_they_mean_there(dialect: str, text: str, form: str) -> None:
+    days = {"t": {"columns": {"day": {"range": ["2023-01-01", "2024-12-31"]}}}}
+    policy = load({"confide": 1, "budget": {"epsilon": 1}, "unit": "row", "tables": days})
+    found, plain = (
+        question_name(bind(f"SELECT {own} AS m, COUNT(*) AS n FROM t GROUP BY {own}", policy, CATALOG, dialect=spoken))
+        for own, spoken in ((text, dialect), (f"STRFTIME(day, '{form}')", "duckdb"))
+    )
+    assert found == plain
 
 
 REFUSED = [
@@ -80,6 +126,13 @@ REFUSED = [
     ("duckdb", "SELECT SUM(DECODE(sex)) AS s FROM person", "DECODE lacks a part"),
     ("oracle", "SELECT SUM(DECODE(sex)) AS s FROM person", "lacks an argument"),
     ("mysql", "SELECT SUM(LENGTH(job)) AS s FROM person", "BINARY"),
+    ("postgres", "SELECT to_char(born, 'Q') AS q, COUNT(*) FROM person GROUP BY q", "write QUARTER(d)"),
+    ("postgres", "SELECT to_char(born, 'Day') AS q, COUNT(*) FROM person GROUP BY q", "DAYNAME(d)"),
+    ("postgres", "SELECT to_char(born, 'D') AS q, COUNT(*) FROM person GROUP BY q", "not answered in this dialect"),
+    ("postgres", "SELECT to_char(born, 'FMMonth') AS q, COUNT(*) FROM person GROUP BY q", "MONTHNAME(d)"),
+    ("spark", "SELECT date_format(born, 'Q') AS q, COUNT(*) FROM person GROUP BY q", "write QUARTER(d)"),
+    ("postgres", "SELECT age / 10 AS d, COUNT(*) AS n FROM person GROUP BY d ORDER BY COUNT(*) / 2", "`/` cuts"),
+    ("postgres", "SELECT COUNT(*) AS age, age / 2 AS d FROM person GROUP BY age / 2", "`/` cuts"),
 ]
 
 

@@ -41,7 +41,7 @@ REFUSALS = [
     ("SELECT COUNT(*) AS n FROM person WHERE age = 'x'", "write the number without quotes"),
     ("SELECT COUNT(*) AS n FROM person WHERE region = 'X'", "region has no value 'X'"),
     ("SELECT COUNT(*) AS n FROM person WHERE born = '2024-13-01'", "write DATE '2024-01-31'"),
-    ("SELECT SUM(age > 30) AS s FROM person", "write CASE WHEN age > 30 THEN 1 ELSE 0 END"),
+    ("SELECT MEDIAN(age > 30) AS s FROM person", "write CASE WHEN age > 30 THEN 1 ELSE 0 END"),
     ("SELECT COUNT(*) AS n FROM person, other", "write ON a.key = b.key"),
     ("SELECT COUNT(*) AS n FROM person JOIN other USING (age)", "declare a key as the unit"),
     ("SELECT COUNT(*) AS n FROM person FULL JOIN region_name USING (region)", "write JOIN or LEFT JOIN"),

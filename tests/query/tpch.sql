@@ -116,7 +116,7 @@ FROM lineitem, part
 WHERE l_partkey = p_partkey AND l_shipdate >= DATE '1995-09-01'
   AND l_shipdate < DATE '1995-09-01' + INTERVAL '1' MONTH;
 
--- 15 customer refused: supplier holds rows, and what it is joined to was released
+-- 15 customer
 WITH revenue (supplier_no, total_revenue) AS (
   SELECT l_suppkey, SUM(l_extendedprice * (1 - l_discount)) FROM lineitem
   WHERE l_shipdate >= DATE '1996-01-01' AND l_shipdate < DATE '1996-01-01' + INTERVAL '3' MONTH GROUP BY l_suppkey)
@@ -135,7 +135,7 @@ SELECT SUM(l_extendedprice) / 7.0 AS avg_yearly FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey);
 
--- 18 customer refused: an inner query in WHERE has SELECT, FROM, JOIN and WHERE
+-- 18 customer refused: a query in IN that groups makes one row of each unit, GROUP BY c_custkey
 SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, SUM(l_quantity) FROM customer, orders, lineitem
 WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING SUM(l_quantity) > 300)
   AND c_custkey = o_custkey AND o_orderkey = l_orderkey

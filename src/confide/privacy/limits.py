@@ -21,6 +21,8 @@ MOST_KEYS: Final = 32
 MOST_GROUPS: Final = 1_000_000
 MOST_DERIVED_ROWS: Final = 20_000
 """Of a released table of which more is computed: outer queries, windows, functions."""
+MOST_LISTED_ROWS: Final = 20_000
+"""Of a public table that is joined to released numbers."""
 MOST_FRAMED: Final = 2_000
 """Rows of a partition for which a window is made up to each row, or over a frame around it."""
 MOST_SUMMED: Final = 2 * MOST_FRAMED**2

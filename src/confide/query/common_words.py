@@ -58,6 +58,8 @@ def rows_compared(node: exp.Expr, dialect: str) -> exp.Expr:
 def all_keys(node: exp.Expr, dialect: str) -> exp.Expr:
     """GROUP BY ALL: by whatever of the SELECT list is no aggregate."""
     group = node.args.get("group")
+    if group is not None and node.find_ancestor(exp.Select, exp.With) is not None:
+        _written_out(node, group)
     if group is None or group.args.get("all") is not True or group.expressions:
         return node
     keys = [
@@ -69,3 +71,13 @@ def all_keys(node: exp.Expr, dialect: str) -> exp.Expr:
         return node
     node.set("group", exp.Group(expressions=keys) if keys else None)
     return node
+
+
+def _written_out(select: exp.Expr, group: exp.Group) -> None:
+    """GROUP BY 1 of an inner query, as the expression that stands there."""
+    for node in list(group.expressions):
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            place = int(node.name) - 1
+            item = select.expressions[place].unalias() if 0 <= place < len(select.expressions) else None
+            if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                node.replace(item.copy())

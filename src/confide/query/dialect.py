@@ -12,6 +12,15 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.privacy.limits import LONGEST_QUERY
 from confide.query.common_words import all_keys, rows_compared, told_apart
+from confide.query.dialect_words import (
+    any_as_or,
+    at_midnight,
+    by_name,
+    days_moved,
+    plain_format,
+    to_char,
+    without_notes,
+)
 
 Query = TypeVar("Query", bound=exp.Query)
 
@@ -102,6 +111,7 @@ def _converted(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _difference(node: exp.Expr, dialect: str) -> exp.Expr:
+    days_moved(node, dialect)
     unit = node.args.get("unit")
     weeks = unit is not None and unit.name.upper().startswith("WEEK")
     if dialect not in _BOUNDARIES and isinstance(node, exp.DateDiff) and not weeks:
@@ -139,6 +149,7 @@ def _week(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _truncated(node: exp.Expr, dialect: str) -> exp.Expr:
+    without_notes(node, dialect)
     unit = node.args.get("unit")
     if unit is not None and unit.name.upper() == "WEEK" and dialect in ("bigquery", "tsql", "fabric"):
         return _week(node, dialect)
@@ -146,7 +157,7 @@ def _truncated(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _moved(node: exp.Expr, dialect: str) -> exp.Expr:
-    return exp.DateAdd(**{name: node.args.get(name) for name in ("this", "expression", "unit")})
+    return days_moved(exp.DateAdd(**{name: node.args.get(name) for name in ("this", "expression", "unit")}), dialect)
 
 
 _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr]]] = {
@@ -162,6 +173,14 @@ _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr]]] = {
     exp.DateDiff: _difference,
     exp.TsOrDsDiff: _difference,
     exp.TsOrDsAdd: _moved,
+    exp.DateAdd: days_moved,
+    exp.DateSub: days_moved,
+    exp.Cast: at_midnight,
+    exp.TimeToStr: plain_format,
+    exp.ToChar: to_char,
+    exp.CountIf: without_notes,
+    exp.Any: any_as_or,
+    exp.Anonymous: by_name,
     exp.DayOfWeek: _day_of_week,
     exp.Extract: _day_of_week,
     exp.Week: _week,

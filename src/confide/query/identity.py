@@ -133,6 +133,7 @@ SPELLING: Final[Spelling] = {
     derivation.Gathered: ("gathered", lambda n: (n.function, n.subject, n.where, n.share)),
     derivation.QuestionTable: ("answer of", lambda n: (n.question,)),
     derivation.OneRow: ("one row", lambda n: ()),
+    derivation.ListedRows: ("listed rows", lambda n: tuple(tuple(map(_plain_value, row)) for row in n.rows)),
     derivation.KeptRows: ("kept", lambda n: (n.source, n.condition)),
     derivation.GroupedRowsOf: ("grouped", lambda n: (n.source, n.keys, n.gathered)),
     derivation.ComputedColumns: ("computed", lambda n: (n.source, n.columns)),

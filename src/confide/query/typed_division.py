@@ -4,6 +4,7 @@ Of rows it is cut as they cut it, towards zero. Of released numbers it is refuse
 paid for. Whether a part is whole follows from the text and the policy; where that cannot be told it is refused too.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from sqlglot import exp
@@ -49,8 +50,25 @@ def check_released_division(select: exp.Select, scope: Scope) -> None:
     for node in divisions:
         if node.find_ancestor(exp.AggFunc, exp.Where, exp.Group, exp.From, exp.Join, exp.Subquery) is not None:
             continue
+        if _of_keys(node, scope, aliases):
+            continue
         if False not in (_whole(side, scope, aliases) for side in (node.this, node.expression)):
             raise QueryError(f"{shown(node)}: in this dialect `/` cuts the quotient of two whole numbers; {_ADVICE}")
+
+
+def _of_keys(node: exp.Div, scope: Scope, aliases: Mapping[str, exp.Expr]) -> bool:
+    """Whether a division in the SELECT list or in GROUP BY is one of rows: of columns of tables, without aggregates."""
+    item = node.find_ancestor(exp.Ordered)
+    if item is not None:
+        select = item.find_ancestor(exp.Select)
+        group = None if select is None else select.args.get("group")
+        return group is not None and item.this in group.expressions
+    if node.find_ancestor(exp.Having, exp.Qualify) is not None or node.find(exp.AggFunc) is not None:
+        return False
+    columns = list(node.find_all(exp.Column))
+    named = [aliases[own.name.casefold()] for own in columns if own.name.casefold() in aliases]
+    columns += [column for own in named for column in own.find_all(exp.Column)]
+    return bool(columns) and all(map(scope.holds, columns)) and not any(own.find(exp.AggFunc) for own in named)
 
 
 def _whole(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> bool | None:

@@ -16,9 +16,11 @@ from confide.query.conjunction import Conjunction
 from confide.query.derivation.correlated import refuse_correlated
 from confide.query.derivation.derivation import Derivation
 from confide.query.derivation.inner_number import alone, inner_numbers, with_numbers
+from confide.query.grouping_union import tables_apart
 from confide.query.parse import DIALECT, Parsed, parse_query
 from confide.query.question import all_values
 from confide.query.released_kind import is_label
+from confide.query.rewrite.public_match import public_matches
 from confide.release.answer.answer import Answer
 from confide.release.answer.plan import Plan, Within
 from confide.release.answer.wanted import plain_within, wider_than_wanted
@@ -40,7 +42,7 @@ from confide.release.planning import planned
 from confide.release.questions import Limits, Questions, about_population
 from confide.release.sql.derived_request import DerivedRequest, derived_request
 from confide.release.sql.request import SqlRequest, sql_request
-from confide.release.workload.rollup import RollupCall, rollup_call
+from confide.release.workload.rollup import RollupCall, measured_together, rollup_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +198,12 @@ def sql_call(
         if limits or shares or options != "auto" or population:
             raise ParameterError("bounds, split, mechanism and population are for a text of one table")
         several, asked = found
-        return rollup_call(holdings, asked, several, sql, confidence, account)
+        if isinstance(asked, Question) and measured_together(asked):
+            return rollup_call(holdings, asked, several, sql, confidence, account)
+        return call(tables_apart(parse_query(sql, dialect), several))
     if sql.upper().count("SELECT") > 1:
-        query = parse_query(sql, dialect)
+        text = parse_query(sql, dialect)
+        query = public_matches(text, holdings.policy)
         numbers = inner_numbers(query, holdings.policy)
         for node in numbers:
             refuse_correlated(node, holdings.policy, holdings.engine)
@@ -218,6 +223,8 @@ def sql_call(
             order = {question: place for place, question in enumerate(different)}
             places = tuple(order[own.question] for own in first)
             return StepwiseCall(query, tuple(different.values()), places, call, holdings.policy)
+        if query is not text:
+            return call(query)
     question = questions.read(holdings, sql, limits, dialect, options)
     about_population(question, population)
     return SqlCall(holdings, question, sql, dialect, confidence, rows, shares, limits, options, account, population)

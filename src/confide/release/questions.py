@@ -89,7 +89,7 @@ class Questions:
 
         try:
             if not isinstance(query, Select) or Shapes(holdings.policy).derived(query):
-                return bind_derivation(query, holdings.policy, ask)
+                return bind_derivation(query, holdings.policy, holdings.engine, ask)
             return ask(query)
         except RecursionError:
             raise QueryError("the query is nested too deep; write it flatter") from None

@@ -24,7 +24,7 @@ def derived(sql: str) -> Derivation:
     def ask(select: Select) -> object:
         return bind(plain_form(select, KEY, CATALOG), KEY, CATALOG)
 
-    return bind_derivation(parse_query(sql), KEY, ask)  # type: ignore[arg-type]
+    return bind_derivation(parse_query(sql), KEY, CATALOG, ask)  # type: ignore[arg-type]
 
 
 def filled(head: str, piece: str, tail: str, between: str) -> str:

@@ -39,6 +39,22 @@ SAME = [
      f"SELECT p.region, AVG(t.n) AS a FROM ({VISITS}) t JOIN person p ON t.person_id = p.person_id GROUP BY p.region"),
     ("SELECT COUNT(*) AS k FROM (SELECT person_id, COUNT(*) AS n FROM visit GROUP BY ALL HAVING COUNT(*) > 1) t",
      f"SELECT COUNT(*) AS k FROM ({VISITS}) t WHERE t.n > 1"),
+    ("SELECT sex, AVG(n) AS m FROM (SELECT p.person_id, p.sex, COUNT(v.cost) AS n FROM person p JOIN visit v ON "
+     "v.person_id = p.person_id GROUP BY p.person_id, p.sex) t GROUP BY sex",
+     "SELECT p.sex, AVG(t.n) AS m FROM (SELECT q.person_id, COUNT(v.cost) AS n FROM person q JOIN visit v ON "
+     "v.person_id = q.person_id GROUP BY q.person_id) t JOIN person p ON p.person_id = t.person_id GROUP BY p.sex"),
+    ("SELECT AVG(n) AS m FROM (SELECT person_id, COUNT(*) AS n FROM visit GROUP BY 1) t",
+     f"SELECT AVG(n) AS m FROM ({VISITS}) t"),
+    ("SELECT COUNT(*) AS k FROM person WHERE age > 9 AND person_id IN (SELECT person_id FROM visit GROUP BY person_id "
+     "HAVING COUNT(*) > 1)",
+     f"SELECT COUNT(*) AS k FROM ({VISITS}) t JOIN person p ON t.person_id = p.person_id WHERE p.age > 9 AND t.n > 1"),
+    # joins
+    ("SELECT p.sex, COUNT(*) AS n FROM visit v RIGHT JOIN person p ON v.person_id = p.person_id GROUP BY p.sex",
+     "SELECT p.sex, COUNT(*) AS n FROM person p LEFT JOIN visit v ON v.person_id = p.person_id GROUP BY p.sex"),
+    ("SELECT COUNT(*) AS n FROM person p JOIN (visit v JOIN region_name r ON v.cost > 3) ON v.person_id = p.person_id "
+     "AND p.region = r.region",
+     "SELECT COUNT(*) AS n FROM person p, visit v, region_name r WHERE v.cost > 3 AND v.person_id = p.person_id "
+     "AND p.region = r.region"),
     # conditions
     ("SELECT COUNT(*) AS n FROM person WHERE sex IS DISTINCT FROM 'F'",
      "SELECT COUNT(*) AS n FROM person WHERE NOT (sex IS NOT NULL AND sex = 'F')"),

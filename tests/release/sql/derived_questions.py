@@ -30,6 +30,7 @@ POLICY: dict[str, Any] = {
                 "day": {"range": ["2024-01-01", "2024-12-31"]},
             },
         },
+        "place": {"public": True},
     },
 }
 
@@ -55,6 +56,15 @@ def world(size: int = 900) -> dict[str, pa.Table]:
                 "cost": random.integers(0, 501, len(owners)),
                 "kind": random.choice(["acute", "check"], len(owners), p=[0.3, 0.7]),
                 "day": [date(2024, 1, 1) + timedelta(days=int(own)) for own in days],
+            }
+        ),
+        "place": pa.table(
+            {
+                "region": ["N", "N", "E", "S", "X", None],
+                "town": ["Nome", "Narvik", "Erfurt", "Siena", "Xanten", "Nowhere"],
+                "people": [100, 200, 300, 400, 500, 600],
+                "share": [0.25, 0.5, 1.5, 2.0, 2.25, 3.0],
+                "founded": [date(1900 + own, 1, 2) for own in range(6)],
             }
         ),
     }

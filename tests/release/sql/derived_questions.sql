@@ -107,3 +107,16 @@ SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY region) > 2 AS late FROM per
 SELECT region, n FROM (SELECT region, n, ROW_NUMBER() OVER (ORDER BY region DESC) AS place FROM {GROUPS}) t WHERE place <= 2
 SELECT region, n - n = 0 AS none, n + 1 > n AS more FROM {GROUPS}
 SELECT COUNT(*) AS n FROM person QUALIFY ROW_NUMBER() OVER () = 1
+-- public tables among released ones
+SELECT town, n FROM {GROUPS} t JOIN place USING (region) ORDER BY town
+SELECT place.town, 1000 * t.n / place.people AS rate FROM {GROUPS} t, place WHERE t.region = place.region
+SELECT founded, n * share AS x FROM place JOIN {GROUPS} t ON t.region = place.region WHERE people > 150
+SELECT t.region, town, n FROM {GROUPS} t LEFT JOIN place p ON p.region = t.region ORDER BY 1, 2
+SELECT SUM(people * 1.0 / n) AS s FROM {GROUPS} t JOIN place USING (region)
+WITH t AS {GROUPS} SELECT town, n FROM place, t WHERE t.region = place.region AND n = (SELECT MAX(n) FROM t) ORDER BY town
+SELECT COUNT(*) AS n FROM person WHERE region = (SELECT region FROM place WHERE town = 'Siena')
+-- several tables that are measured apart
+SELECT p.region, v.kind, COUNT(*) AS n FROM person p JOIN visit v ON v.person_id = p.person_id GROUP BY ROLLUP(p.region, v.kind)
+SELECT region, sex, MEDIAN(age) AS m FROM person GROUP BY GROUPING SETS ((region), (sex), ())
+SELECT age // 50 AS half, sex, COUNT(*) AS n, GROUPING(sex) AS g FROM person GROUP BY ROLLUP(half, sex)
+SELECT region, COUNT(*) AS n FROM person GROUP BY CUBE(region) HAVING COUNT(*) > 100 ORDER BY n DESC LIMIT 2

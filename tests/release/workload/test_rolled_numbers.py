@@ -212,3 +212,34 @@ def test_two_noises_of_any_shares_are_within_the_width_of_a_pair(confidence: flo
         a, d = math.cos(angle), math.sin(angle)
         tails.append((a * a * math.exp(-width / a) - d * d * math.exp(-width / d)) / (a * a - d * d))
     assert 0.95 * miss < max(tails) <= miss
+
+
+def test_what_doubles_lose_widens_a_ratio_and_does_not_hide_it() -> None:
+    """Both numbers are off by all that rounding allows, in the worst direction; there is no noise."""
+    noise, one = BlockNoise(DiscreteGaussian(Fraction(1, 10**6))), np.array([1e-6])
+    moments = (one, np.zeros(1)), (one, np.zeros(1))
+    for sign in (1, -1):
+        top, bottom = np.array([5e9 + sign * 4.0]), np.array([1e8 - sign * 0.5])
+        (middle, low, high), empty = ratio_ends(
+            (top, bottom), (moments[0], moments[1]), (4.0, 0.5), (0.0, 100.0), [noise] * 2, 0.95
+        )
+        assert not empty.any()
+        assert low[0] <= 50 <= high[0]
+        assert high[0] - low[0] < 1e-5
+        assert low[0] <= middle[0] <= high[0]
+
+
+@pytest.mark.parametrize("delta", [{}, {"delta": 1e-9}])
+@pytest.mark.parametrize("epsilon", [1, 100, 10_000])
+def test_means_are_told_however_little_the_noise_is(epsilon: int, delta: dict[str, float]) -> None:
+    rules = {
+        "confide": 1, "budget": {"epsilon": 10_000, **delta}, "unit": "row",
+        "tables": {"t": {"columns": {"g": {"values": ["a", "b"]}, "x": {"range": [0, 0.7], "grain": 0.1}}}},
+    }  # fmt: skip
+    frame = samples.pl.DataFrame({"g": ["a"] * 3_000 + ["b"] * 1_000, "x": [0.1] * 3_000 + [0.7] * 1_000})
+    with confide.testing.open(rules, {"t": frame}, seed=3) as session:
+        answer = session.sql("SELECT g, AVG(x) AS m FROM t GROUP BY ROLLUP(g)", epsilon=epsilon)
+    assert answer["m"].unknown == ()
+    for true, low, high in zip((0.1, 0.7, 0.25), answer["m"].low, answer["m"].high, strict=True):
+        assert 0 <= low <= true <= high <= 0.7
+        assert high - low < 20 / epsilon

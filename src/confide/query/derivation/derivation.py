@@ -94,6 +94,13 @@ class OneRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRows:
+    """The rows of a public table."""
+
+    rows: tuple[tuple[Plain, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KeptRows:
     """The rows for which a condition holds."""
 
@@ -157,6 +164,7 @@ class StackedTables:
 DerivedTable = (
     QuestionTable
     | OneRow
+    | ListedRows
     | KeptRows
     | GroupedRowsOf
     | ComputedColumns

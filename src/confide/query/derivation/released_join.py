@@ -9,6 +9,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.query.derivation.bound_table import BoundTable
 from confide.query.derivation.derivation import MatchedTables
+from confide.query.derivation.public_rows import keyed_by
 from confide.query.derivation.released_expression import ReleasedNames, VisibleColumn
 from confide.query.derivation.released_function import deeper
 from confide.query.derivation.shape import Known, Shapes
@@ -30,17 +31,21 @@ class ReleasedFrom:
 
     shapes: Shapes
     source: Callable[[exp.Expr, Known], BoundTable]
+    public: Callable[[exp.Expr, exp.Select, Known], BoundTable | None]
 
     def joined(self, select: exp.Select, known: Known) -> JoinedSource:
         first = select.args["from_"].this
-        bound = self._bound(first, known)
+        bound = self._bound(first, known, select)
         found = JoinedSource(bound, ReleasedNames(_visible(first, bound, 0)))
         for join in select.args.get("joins") or ():
             found = self._join(found, join, known, select)
         return found
 
-    def _bound(self, node: exp.Expr, known: Known) -> BoundTable:
+    def _bound(self, node: exp.Expr, known: Known, select: exp.Select) -> BoundTable:
         if not self.shapes.released(node, known):
+            listed = self.public(node, select, known)
+            if listed is not None:
+                return listed
             raise QueryError(
                 f"{shown(node)} holds rows, and what it is joined to was released; join rows before they are counted, "
                 "or aggregate both and join on their keys"
@@ -53,7 +58,7 @@ class ReleasedFrom:
         extras = [name for name, value in join.args.items() if value and name not in read]
         if extras or kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
             raise QueryError(f"{shown(join)} is not answered over released tables; write JOIN ... USING (key)")
-        right = self._bound(join.this, known)
+        right = self._bound(join.this, known, select)
         width = len(left.bound.columns)
         names = ReleasedNames([*left.names.visible, *_visible(join.this, right, width)], set(left.names.merged))
         taken = [own.table.casefold() for own in left.names.visible]
@@ -66,6 +71,9 @@ class ReleasedFrom:
             pairs = _equalities(where.this, names, width, strict=False) if where is not None else []
         if not pairs and (side or kind == "OUTER"):
             raise QueryError(f"{shown(join)}: an outer join needs equal keys: USING (key)")
+        right = keyed_by(right, (second for _, second in pairs))
+        if len(left.names.visible) == len(left.bound.columns):
+            left = JoinedSource(keyed_by(left.bound, (first for first, _ in pairs)), left.names)
         outer = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}[side]
         if (outer in ("left", "full") and right.chosen) or (outer in ("right", "full") and left.bound.chosen):
             raise QueryError(

@@ -28,6 +28,7 @@ from confide.query.derivation.derivation import (
     Taken,
 )
 from confide.query.derivation.inner_question import InnerQuestion
+from confide.query.derivation.public_rows import public_rows, public_table
 from confide.query.derivation.released_expression import ReleasedExpressions, ReleasedNames, output_name
 from confide.query.derivation.released_function import Meant, deeper
 from confide.query.derivation.released_join import ReleasedFrom
@@ -58,6 +59,7 @@ from confide.query.literal import bare
 from confide.query.parse import shown
 from confide.query.question import Question
 from confide.query.room import Room
+from confide.query.scope import Catalog
 from confide.query.tree import UnknownKey
 
 _READ: Final = (
@@ -67,14 +69,15 @@ _READ: Final = (
 Ask = Callable[[exp.Select], Question | Conjunction]
 
 
-def bind_derivation(query: exp.Expr, policy: Policy, ask: Ask) -> Derivation:
+def bind_derivation(query: exp.Expr, policy: Policy, catalog: Catalog, ask: Ask) -> Derivation:
     """The derivation that a parsed text asks for; `ask` binds a question over rows of the data."""
-    return _Binding(policy, ask).derivation(query)
+    return _Binding(policy, catalog, ask).derivation(query)
 
 
 @dataclass(slots=True)
 class _Binding:
     policy: Policy
+    catalog: Catalog
     ask: Ask
     room: Room = field(default_factory=Room)
     questions: dict[Question, int] = field(default_factory=dict)
@@ -121,7 +124,7 @@ class _Binding:
                 known,
             )
         if any(self.shapes.released(own, known) for own in nodes):
-            source = ReleasedFrom(self.shapes, self._source).joined(query, known)
+            source = ReleasedFrom(self.shapes, self._source, self._public).joined(query, known)
             return self._selected(query, self._sized(source.bound), source.names, known)
         return self._asked(query, known)
 
@@ -147,6 +150,19 @@ class _Binding:
                 "DISTINCT over released numbers stands outermost: rows that look alike may differ but for their noise; "
                 "leave it out, or GROUP BY keys"
             )
+        return bound
+
+    def _public(self, node: exp.Expr, select: exp.Select, known: Known) -> BoundTable | None:
+        """A public table of a FROM; None if it is none."""
+        table = public_table(node, self.policy) if node.name.casefold() not in known else None
+        if table is None:
+            return None
+        bound = public_rows(table, select, self.catalog)
+        self.room.take(bound.parts)
+        alias = node.args.get("alias")
+        given = tuple(column.name for column in alias.args.get("columns") or ()) if alias is not None else ()
+        if given:
+            raise QueryError(f"{shown(node)}: the columns of a public table keep their names; give it an alias alone")
         return bound
 
     def _table(self, node: exp.Expr, known: Known, given: tuple[str, ...]) -> BoundTable:

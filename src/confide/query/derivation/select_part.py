@@ -7,7 +7,7 @@ from sqlglot import exp
 from confide.errors import QueryError
 from confide.privacy.limits import MOST_KEYS
 from confide.query.derivation.bound_table import BoundTable
-from confide.query.derivation.derivation import ColumnKind, DerivedColumn, Taken
+from confide.query.derivation.derivation import ColumnKind, ComputedColumns, DerivedColumn, Fixed, Taken
 from confide.query.derivation.released_expression import ReleasedNames
 from confide.query.derivation.released_function import Meant
 from confide.query.derivation.shape import alike, group_nodes, is_aggregate
@@ -96,8 +96,9 @@ def same_columns(parts: list[BoundTable]) -> tuple[DerivedColumn, ...]:
     columns = []
     for place, column in enumerate(first):
         own = [part.columns[place] for part in parts]
-        kinds: set[str] = {one.kind for one in own}
-        kind: ColumnKind = column.kind
+        told = [part.columns[place] for part in parts if not _always_null(part, place)]
+        kinds: set[str] = {one.kind for one in told}
+        kind: ColumnKind = told[0].kind if told else column.kind
         if kinds <= {"integer", "number"}:
             kind = "integer" if kinds == {"integer"} else "number"
         elif len(kinds) > 1:
@@ -109,6 +110,11 @@ def same_columns(parts: list[BoundTable]) -> tuple[DerivedColumn, ...]:
             require_no_labels(own, "UNION with other numbers")
         columns.append(DerivedColumn(column.name, kind, public, max(one.depth for one in own), labels))
     return tuple(columns)
+
+
+def _always_null(bound: BoundTable, place: int) -> bool:
+    """Whether a column is the constant NULL, which is of any kind."""
+    return isinstance(bound.table, ComputedColumns) and bound.table.columns[place] == Fixed(None)
 
 
 def require_no_labels(columns: Sequence[DerivedColumn], what: str) -> None:

@@ -7,8 +7,11 @@ from confide.policy import Policy
 from confide.query.rewrite.aggregate_names import named_aggregates
 from confide.query.rewrite.constants import computed_days
 from confide.query.rewrite.joined_form import joined_form
+from confide.query.rewrite.plain_joins import plain_joins
 from confide.query.rewrite.rows_of_units import rows_of_units
+from confide.query.rewrite.unit_columns import unit_columns
 from confide.query.rewrite.units_by_key import units_by_key
+from confide.query.rewrite.units_that_pass import units_that_pass
 from confide.query.rewrite.without_partner import without_partner
 from confide.query.scope import Catalog
 
@@ -19,8 +22,12 @@ def plain_form(select: exp.Select, policy: Policy, catalog: Catalog) -> exp.Sele
     itself, if it is so already.
     """
     try:
-        plain = without_partner(computed_days(named_aggregates(select)))
-        explicit = joined_form(rows_of_units(plain, policy), policy, catalog)
-        return units_by_key(rows_of_units(explicit, policy), policy)
+        plain = units_that_pass(plain_joins(without_partner(computed_days(named_aggregates(select)))), policy)
+        explicit = joined_form(_one_row_each(plain, policy), policy, catalog)
+        return units_by_key(_one_row_each(explicit, policy), policy)
     except RecursionError:
         raise QueryError("the query is nested too deep; write it flatter") from None
+
+
+def _one_row_each(select: exp.Select, policy: Policy) -> exp.Select:
+    return unit_columns(rows_of_units(select, policy), policy)

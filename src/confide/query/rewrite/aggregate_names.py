@@ -15,6 +15,8 @@ from confide.query.parse import shown
 
 Query = TypeVar("Query", bound=exp.Query)
 
+_TRUTHS = (exp.Predicate, exp.And, exp.Or, exp.Not)
+
 
 def named_aggregates(select: Query) -> Query:
     """The query with every aggregate under the name that is bound; itself, if it is so already."""
@@ -42,6 +44,10 @@ def _standard(node: exp.Expr) -> Callable[[], exp.Expr] | None:
             raise QueryError(f"{shown(node)}: leave ORDER BY out; of equally common values the noise decides")
         case exp.Mode() if node.args.get("deterministic") is not None:
             raise QueryError(f"{shown(node)}: MODE takes one column, MODE(x); ask several columns one by one")
+        case exp.Count(this=None) if not node.expressions:
+            return lambda: exp.Count(this=exp.Star())
+        case exp.Sum() | exp.Avg() if isinstance(node.this, exp.Expr) and isinstance(node.this.unnest(), _TRUTHS):
+            return lambda: type(node)(this=_one_or_zero(node.this.unnest()))
         case exp.SafeDivide():
             return lambda: exp.Div(this=exp.paren(node.this.copy()), expression=exp.paren(node.expression.copy()))
         case exp.Anonymous() | exp.AnonymousAggFunc() | exp.CombinedAggFunc():
@@ -71,6 +77,12 @@ def _only(node: exp.Expr, parts: list[exp.Expr], count: int) -> list[exp.Expr]:
 
 def _distinct(parts: list[exp.Expr]) -> exp.Expr:
     return exp.Count(this=exp.Distinct(expressions=[part.copy() for part in parts]))
+
+
+def _one_or_zero(condition: exp.Expr) -> exp.Expr:
+    """What databases add up of conditions; one that is unknown counts nowhere."""
+    no = exp.If(this=exp.Not(this=exp.paren(condition.copy())), true=exp.Literal.number(0))
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=exp.Literal.number(1)), no])
 
 
 def _mode(node: exp.WithinGroup) -> exp.Expr:

@@ -47,7 +47,7 @@ def ratio_ends(
     above = np.clip(top, low * under, high * under)
     lead = np.where(known, under**2 - square, 1.0)
     inner = np.maximum(factor**2 * (s * under**2 + t * above**2 - factor**2 * s * t), 0.0)
-    reach = np.sqrt(inner) * (1 + 1e-9)
+    reach = np.sqrt(inner) * (1 + 1e-9) + 1e-15 * np.abs(under * above)
     first = np.clip((under * above - reach) / lead, low, high)
     last = np.clip((under * above + reach) / lead, low, high)
     middle = np.clip(above / under, first, last)

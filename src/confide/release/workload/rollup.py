@@ -229,17 +229,25 @@ class RollupCall:
         return RollupRequest(*own) if _counts_alone(self.question) else RolledNumbersRequest(*own)
 
 
-def rollup_call(
-    holdings: Holdings, question: object, several: GroupingSets, sql: str, confidence: float, account: str
-) -> RollupCall:
-    """The call of a bound text, or a refusal that says what several tables are answered for."""
-    if not isinstance(question, Question) or not isinstance(question.summary.relation, Scan):
-        raise QueryError("ROLLUP, CUBE and GROUPING SETS are of one table, without joins and inner queries")
-    if not _counts_alone(question):
-        check_numbers(question)
+def measured_together(question: Question) -> bool:
+    """Whether several tables are measured as one: of one table of the policy, with plain keys, for counts and sums."""
+    if not isinstance(question.summary.relation, Scan):
+        return False
     if question.having is not None or question.order or question.limit is not None or question.offset:
-        raise QueryError("HAVING, ORDER BY and LIMIT are for one table; leave them out, and sort what comes out")
-    plain_keys(question)
+        return False
+    try:
+        plain_keys(question)
+        if not _counts_alone(question):
+            check_numbers(question)
+    except QueryError:
+        return False
+    return True
+
+
+def rollup_call(
+    holdings: Holdings, question: Question, several: GroupingSets, sql: str, confidence: float, account: str
+) -> RollupCall:
+    """The call of a bound text that is `measured_together`."""
     for own in several.tables:
         check_groups([key_size(question.keys[key]) or 0 for key in own])
     return RollupCall(holdings, question, several.tables, several.groupings, sql, confidence, account)

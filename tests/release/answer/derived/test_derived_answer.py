@@ -44,7 +44,7 @@ SPREAD = np.array([3, 0, 1, 60, 55, 58, 40, 90, 91, 92, 20, 5, 7, 64, 33, 12, 88
 
 @cache
 def derivation(sql: str) -> Derivation:
-    return bind_derivation(parse_query(sql), POLICY, lambda select: bind(select, POLICY, CATALOG))
+    return bind_derivation(parse_query(sql), POLICY, CATALOG, lambda select: bind(select, POLICY, CATALOG))
 
 
 def answered(sql: str, exact: Any, laws: Sequence[Law], seed: int | None) -> DerivedAnswer:

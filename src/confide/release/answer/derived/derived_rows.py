@@ -20,6 +20,7 @@ from confide.query.derivation.derivation import (
     Gathered,
     GroupedRowsOf,
     KeptRows,
+    ListedRows,
     MatchedTables,
     OneNumber,
     OneRow,
@@ -76,6 +77,8 @@ class DerivedRows:
                 return self._answered(question)
             case OneRow():
                 return [DerivedRow(())]
+            case ListedRows(listed):
+                return [DerivedRow(tuple(map(PublicCell, own))) for own in listed]
             case KeptRows(source, condition):
                 return self._kept(self.rows(source), condition)
             case GroupedRowsOf(source, keys, gathered):
