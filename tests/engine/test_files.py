@@ -131,6 +131,7 @@ def test_a_file_of_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
         (b'age,note\n1,"canary-77af\n2,b\n', ("cannot be read as CSV",)),
         (b"age,note\n1,\xff\xfecanary-77af\n", ("cannot be read as CSV", "UTF-8")),
         (b"age,age,note\n1,2,a\n", ("names the column 'age' twice",)),
+        (b"age,note,NOTE\n1,2,a\n", ("names the column 'note' twice",)),
         (b"AGE,note\n1,a\n", ("has no column age", "it has AGE")),
         (b"years,note\n1,canary-77af\n", ("p.csv has no column age, which the policy names for person", "years")),
         (b"age~note\n1~canary-77af\n", ("has no column age", "age~note")),
@@ -283,6 +284,32 @@ def test_a_folder_of_parts(tmp_path: Path) -> None:
         pq.write_table(people().slice(place, 1), tmp_path / "parts" / f"{place}.parquet")
     (tmp_path / "parts" / "readme.txt").write_text("not a part")
     assert ask(policy(tmp_path, {"person": "parts"}), ANSWERS) == WANTED
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_names_of_files_and_folders_are_no_patterns_and_no_columns(tmp_path: Path, kind: str) -> None:
+    """The database reads every file that a pattern means, and takes `age=99` for the age of all rows."""
+
+    def put(table: pa.Table, place: Path) -> None:
+        place.parent.mkdir(exist_ok=True)
+        if kind == "parquet":
+            pq.write_table(table, place)
+        else:
+            table.to_pandas().to_csv(place, index=False)
+
+    columns = {"age": {"range": [0, 100]}}
+    mine, other = (pa.table({"age": ages}) for ages in ([1, 2], [90]))
+    for name in ("p*", "p?", "p[1]", "p", "pq", "p1"):
+        put(other, tmp_path / f"{name}.{kind}")
+    for name in ("p*", "p?", "p[1]"):
+        put(mine, tmp_path / f"{name}.{kind}")
+        rules = policy(tmp_path, {"person": f"{name}.{kind}"}, columns)
+        assert ask(rules, "SELECT COUNT(*) AS n, SUM(age) AS s FROM person") == [2, 3]
+        put(other, tmp_path / f"{name}.{kind}")
+    put(mine, tmp_path / "age=99" / f"p.{kind}")
+    sources = [f"age=99/p.{kind}"] + ["age=99"] * (kind == "parquet")
+    for source in sources:
+        assert ask(policy(tmp_path, {"person": source}, columns), "SELECT SUM(age) AS s FROM person") == [3]
 
 
 def test_parts_that_differ(tmp_path: Path) -> None:

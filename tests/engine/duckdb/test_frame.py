@@ -266,6 +266,7 @@ class Failing(dict[str, Any]):
         ([1, 2], "is a list"),
         (object(), "is a object"),
         (pa.table([[1], [2]], names=["x", "x"]), "names a column twice"),
+        (pa.table([[1], [2]], names=["x", "X"]), "several columns x that differ in case alone"),
         (pa.table({"y": [1]}), "the frame for t has no column x, which the policy names for t; it has y"),
         (pa.table({"X": [1]}), "it has X"),
         (

@@ -44,6 +44,10 @@ def to_arrow(frame: Any, name: str, table: Table | None = None) -> Any:
         raise SourceError(f"data for {name} is a {type(frame).__name__}; give an Arrow, pandas or polars frame")
     if len({label for label, _ in columns}) < len(columns):
         raise SourceError(f"the frame for {name} names a column twice")
+    plain = [label.casefold() for label, _ in columns]  # the database tells no names apart by their case
+    for label in () if table is None else table.columns:
+        if plain.count(label.casefold()) > 1:
+            raise SourceError(f"the frame for {name} has several columns {label} that differ in case alone")
     return result
 
 

@@ -71,7 +71,8 @@ class Loader:
     def load(self, sources: Mapping[str, Source]) -> None:
         """All there is to do with a new database."""
         used = [sources[label] for label in self.tables]
-        settle(self.connection, [path for own in used if isinstance(own, File) for path in own.paths], self.threads)
+        files = [path for own in used if isinstance(own, File) for path in own.paths]
+        settle(self.connection, [*files, *map(_pattern, files)], self.threads)
         databases = sorted({source.path for source in used if isinstance(source, Attached)})
         aliases = {path: f"source_{place}" for place, path in enumerate(databases)}
         for path, alias in aliases.items():
@@ -152,8 +153,9 @@ class Loader:
     def _text_table(self, table: Table, source: File, header: Header, path: str, parallel: bool = True) -> None:
         fields = ", ".join(f"{text(label)}: 'VARCHAR'" for label in header.names)
         origin = (
-            f"read_csv([{text(path)}], auto_detect = false, header = true, delim = {text(header.delimiter)}, "
-            f"quote = '\"', escape = '\"', parallel = {'true' if parallel else 'false'}, columns = {{{fields}}})"
+            f"read_csv([{text(_pattern(path))}], auto_detect = false, hive_partitioning = false, header = true, "
+            f"delim = {text(header.delimiter)}, quote = '\"', escape = '\"', "
+            f"parallel = {'true' if parallel else 'false'}, columns = {{{fields}}})"
         )
         columns = {label: read_column(column, "VARCHAR", source.label) for label, column in table.columns.items()}
         if table.public:
@@ -229,7 +231,7 @@ class Loader:
         One missing value may have made floats of the whole numbers of one part. A public table is one of a kind, or
         refused: of columns that nobody declared its types say what they are.
         """
-        schemas = {path: self._schema(source, f"read_parquet([{text(path)}])") for path in source.paths}
+        schemas = {path: self._schema(source, _parquet([path])) for path in source.paths}
         alike: dict[tuple[str, ...], list[str]] = {}
         for path, schema in schemas.items():
             kinds = tuple(schema[_spelled(label, schema, source, table)] for label in table.columns)
@@ -239,7 +241,7 @@ class Loader:
             raise SourceError(
                 f"{source.label}: the part {part} stores a column unlike the first; write all parts alike"
             )
-        return [f"read_parquet([{', '.join(map(text, paths))}])" for paths in alike.values()]
+        return [_parquet(paths) for paths in alike.values()]
 
     def _try(self, statement: str, complaint: str) -> Rows:
         """While opening: the database's own words may hold values of the data, so ours stand in for them."""
@@ -250,6 +252,16 @@ class Loader:
             place = re.search(r"CSV Error on Line: (\d+)", str(error)) if self.lines else None
             line = f" (line {place[1]})" if place else ""
         raise SourceError(complaint + line)
+
+
+def _parquet(paths: Sequence[str]) -> str:
+    """Files as a table of what they hold: a folder that is called like a column (`age=5`) says nothing of them."""
+    return f"read_parquet([{', '.join(text(_pattern(path)) for path in paths)}], hive_partitioning = false)"
+
+
+def _pattern(path: str) -> str:
+    """A path that means this file alone, though the database takes it for a pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
 def _spelled(label: str, found: Mapping[str, str], source: Source, table: Table) -> str:

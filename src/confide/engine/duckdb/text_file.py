@@ -32,8 +32,9 @@ def read_header(path: str, label: str, wanted: frozenset[str]) -> Header:
     options = ("\t",) if is_tabbed(path) else _DELIMITERS
     headers = [Header(_split(line, delimiter), delimiter) for delimiter in options]
     best = max(headers, key=lambda header: (len(wanted & set(header.names)), len(header.names)))
-    if len(set(best.names)) < len(best.names):
-        twice = next(name for name in best.names if best.names.count(name) > 1)
+    plain = [name.casefold() for name in best.names]  # the database tells no names apart by their case
+    if len(set(plain)) < len(plain):
+        twice = next(name for name in best.names if plain.count(name.casefold()) > 1)
         raise SourceError(f"{label}: the first line names the column {twice[:60]!r} twice")
     return best
 
