@@ -19,9 +19,9 @@ from confide.query.derivation.derivation import Derivation
 from confide.query.derivation.released_table import bind_derivation
 from confide.query.grouping import group_count
 from confide.query.parse import parse_query
-from confide.release.answer.derived import derived_answer
+from confide.release.answer.derived import building, derived_answer
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
-from confide.release.answer.derived.cell import PublicCell
+from confide.release.answer.derived.cell import PublicCell, SumCell, together
 from confide.release.answer.derived.cell_evaluation import CellEvaluation
 from confide.release.answer.derived.derived_answer import DerivedAnswer
 from tests.query.samples import CATALOG
@@ -211,3 +211,43 @@ def test_nothing_raises_after_a_charge(exact: Any, law: Law) -> None:
         answer = answered(sql, exact, [law], 5)
         for column in answer.columns():
             assert len(column.values) == len(answer.rows)
+
+
+OF_ALL = [
+    f"SELECT k, n - AVG(n) OVER () AS off, n > AVG(n) OVER () AS more, 100 * SUM(n) OVER () AS s FROM {N}",
+    f"SELECT k, n - (SELECT AVG(n) FROM {N}) AS off FROM {N} WHERE n > 20 ORDER BY off DESC LIMIT 3",
+]
+
+
+@pytest.mark.parametrize("sql", OF_ALL)
+def test_sums_over_all_rows_are_not_written_out_in_very_many(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory would grow with the square of the rows. Intervals of the parts hold as those of the whole do."""
+    usual = answered(sql, SPREAD, [LAPLACE], 3)
+    assert any(isinstance(cell, SumCell) and len(cell.terms) == KEYS for cell in usual.all_rows[0].cells)
+    monkeypatch.setattr(building, "MOST_TERMS", KEYS)
+    answer = answered(sql, SPREAD, [LAPLACE], 3)
+    assert not any(isinstance(cell, SumCell) and len(cell.terms) == KEYS for cell in answer.all_rows[0].cells)
+    assert held(sql, SPREAD, LAPLACE) <= 0.15
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT k, RANK() OVER (ORDER BY n) AS r FROM {N} QUALIFY RANK() OVER (ORDER BY n) < 9",
+        f"SELECT k, n / SUM(n) OVER () AS s FROM {N} ORDER BY s LIMIT 4",
+        f"SELECT k, SUM(n) OVER (ORDER BY n) AS s FROM {N}",
+    ],
+)
+def test_rows_that_depend_on_all_groups_have_one_set_of_them(sql: str) -> None:
+    answer = answered(sql, SPREAD, [LAPLACE], 3)
+    sets = [answer.evaluation.touched(row.cells[1]) for row in answer.all_rows]
+    sets += [row.chosen for row in answer.all_rows if row.chosen]
+    assert {len(own) for own in sets} == {KEYS}
+    assert len(set(map(id, sets))) <= 3
+
+
+def test_sets_are_put_together() -> None:
+    one, two, every = frozenset(((0, 1),)), frozenset(((0, 2),)), frozenset(((0, 1), (0, 2)))
+    assert together((one, two)) == every
+    assert together((one, every, two)) is every
+    assert together(()) == frozenset()

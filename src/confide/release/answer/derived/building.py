@@ -7,7 +7,7 @@ Texts that functions make are bounded in the same way.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from confide.privacy.limits import LONGEST_MADE, MOST_MADE
 from confide.query.magnitude import LONGEST
@@ -26,6 +26,10 @@ from confide.release.answer.derived.cell_function import FUNCTIONS
 from confide.release.answer.derived.cell_range import point
 from confide.release.answer.derived.ranking import RankCell, RunningCell
 
+MOST_TERMS: Final = 250_000
+"""Of sums of noise in all rows: beyond, each part has an interval of its own, which is wider and quick."""
+_FEW_TERMS: Final = 16
+_ARITHMETIC = ("+", "-", "*", "/", "neg")
 _COMPARED = ("<", "<=", "=", "<>", ">=", ">")
 _ZERO = PublicCell(Fraction(0))
 
@@ -35,13 +39,26 @@ class Building:
         self.evaluation = evaluation
         self.too_long = False
         """Whether a text was left out because it, or all of them together, would be too long."""
-        self._letters = 0
+        self._letters = self._terms = 0
 
-    def called(self, function: str, parts: Sequence[DerivedCell]) -> DerivedCell:
-        """A function of cells."""
+    def has_room(self, columns: Sequence[Sequence[DerivedCell]]) -> bool:
+        """Whether what is made of columns may be sums of noise again. A sum over all rows that stands in each of them,
+        as in `n - AVG(n) OVER ()`, would be written out as often as there are rows.
+        """
+        sums = (cell for own in columns for cell in own if isinstance(cell, SumCell) and len(cell.terms) > _FEW_TERMS)
+        terms = sum(len(cell.terms) for cell in sums)
+        if self._terms + terms > MOST_TERMS:
+            return False
+        self._terms += terms
+        return True
+
+    def called(self, function: str, parts: Sequence[DerivedCell], joint: bool = True) -> DerivedCell:
+        """A function of cells; `joint`: as a sum of noise, if it is one."""
         if all(isinstance(part, PublicCell) for part in parts):
             return PublicCell(self._public(function, [part.value for part in parts]))  # type: ignore[attr-defined]
-        if function in ("+", "-", "*", "/", "neg"):
+        if not joint and function in (*_ARITHMETIC, *_COMPARED):
+            return MadeCell(function, parts)
+        if function in _ARITHMETIC:
             found = self._linear(function, [self.evaluation.linear(part) for part in parts])
             if found is not None:
                 return found

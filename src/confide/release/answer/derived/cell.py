@@ -4,7 +4,7 @@ A sum of noised integers, each times a fixed number, is kept as that: its law is
 of such sums and of other released numbers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +12,15 @@ Atom = tuple[int, int, int]
 """A noised integer: of which question, which measure, which group."""
 Touched = frozenset[tuple[int, int]]
 """Groups of questions: what is released of two different ones has independent noise."""
+
+
+def together(parts: Iterable[Touched]) -> Touched:
+    """Their union. Where one of them holds all others it is that one: so the rows of a table have one set, and not as
+    many of that size as there are rows.
+    """
+    every = list(parts)
+    largest = max(every, key=len, default=frozenset())
+    return largest if all(own is largest or own <= largest for own in every) else largest.union(*every)
 
 
 class DerivedCell:

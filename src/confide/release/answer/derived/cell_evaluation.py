@@ -19,7 +19,16 @@ from confide.mechanism.interval.many_terms import repeated_half_width
 from confide.mechanism.interval.ratio import ratio_estimates, ratio_intervals
 from confide.mechanism.noise.law import Confidence
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
-from confide.release.answer.derived.cell import Atom, DerivedCell, LeafCell, MadeCell, PublicCell, SumCell, Touched
+from confide.release.answer.derived.cell import (
+    Atom,
+    DerivedCell,
+    LeafCell,
+    MadeCell,
+    PublicCell,
+    SumCell,
+    Touched,
+    together,
+)
 from confide.release.answer.derived.cell_function import FUNCTIONS
 from confide.release.answer.derived.cell_range import CellRange, double, number, point
 from confide.release.answer.derived.gather import gathered
@@ -49,6 +58,7 @@ class CellEvaluation:
         self._ranges: dict[tuple[int, Confidence], tuple[DerivedCell, CellRange]] = {}
         self._places: dict[tuple[int, Confidence], tuple[Ranking, list[tuple[float, float]], Places]] = {}
         self._laws: dict[Ranking, Any] = {}
+        self._orders: dict[Ranking, Touched] = {}
         self._halves: dict[Any, Fraction] = {}
         self._parts_of_sums = PartsOfSums(self)
 
@@ -130,13 +140,19 @@ class CellEvaluation:
             case SumCell():
                 return frozenset((question, group) for question, _, group in cell.terms)
             case MadeCell():
-                return frozenset().union(*(self.touched(part) for part in cell.parts))
-            case RankCell() | RunningCell():
-                ranking = cell.ranking
-                parts = [own for own in (*ranking.cells, *ranking.there) if own is not None]
-                parts += cell.values if isinstance(cell, RunningCell) else ()
-                return frozenset().union(*(self.touched(part) for part in parts))
+                return together(self.touched(part) for part in cell.parts)
+            case RankCell():
+                return self._touched_by(cell.ranking)
+            case RunningCell():
+                return together((self._touched_by(cell.ranking), *map(self.touched, cell.values)))
         raise TypeError(type(cell).__name__)
+
+    def _touched_by(self, ranking: Ranking) -> Touched:
+        """What any place in a ranking depends on: one set for all of them."""
+        if ranking not in self._orders:
+            parts = [own for own in (*ranking.cells, *ranking.there) if own is not None]
+            self._orders[ranking] = frozenset().union(*map(self.touched, parts))
+        return self._orders[ranking]
 
     # --- intervals ----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from confide.query.question import Commonest, Dated, measures_of, statistics_of
 from confide.release.answer.answer import KeyColumn, ValueColumn
 from confide.release.answer.chosen import level
 from confide.release.answer.derived.answered_numbers import AnsweredNumbers
-from confide.release.answer.derived.cell import DerivedCell, LeafCell, MadeCell, PublicCell, SumCell
+from confide.release.answer.derived.cell import DerivedCell, LeafCell, MadeCell, PublicCell, SumCell, together
 from confide.release.answer.derived.cell_evaluation import CellEvaluation
 from confide.release.answer.derived.cell_range import CellRange
 from confide.release.answer.derived.derived_rows import DerivedRow, DerivedRows
@@ -69,7 +69,7 @@ class DerivedAnswer:
             return True
         seen: set[tuple[int, int]] = set()
         for row in self.all_rows:
-            own = row.chosen.union(*(self.evaluation.touched(cell) for cell in row.cells))
+            own = together((row.chosen, *map(self.evaluation.touched, row.cells)))
             if not seen.isdisjoint(own):
                 return True
             seen |= own

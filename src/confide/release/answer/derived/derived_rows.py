@@ -30,7 +30,15 @@ from confide.query.derivation.derivation import (
     Windowed,
 )
 from confide.release.answer.derived.building import Building
-from confide.release.answer.derived.cell import NOTHING, TRUE, DerivedCell, LeafCell, PublicCell, Touched
+from confide.release.answer.derived.cell import (
+    NOTHING,
+    TRUE,
+    DerivedCell,
+    LeafCell,
+    PublicCell,
+    Touched,
+    together,
+)
 from confide.release.answer.derived.cell_evaluation import CellEvaluation
 from confide.release.answer.derived.ordering import ranking_of, sorted_rows
 from confide.release.answer.derived.ranking import RankCell
@@ -120,7 +128,8 @@ class DerivedRows:
                 return [PublicCell(value)] * len(rows)
             case Called(function, parts):
                 columns = [self.column(part, rows) for part in parts]
-                return [self.building.called(function, cells) for cells in zip(*columns, strict=True)]
+                joint = self.building.has_room(columns)
+                return [self.building.called(function, cells, joint) for cells in zip(*columns, strict=True)]
             case OneNumber(table):
                 return [self.rows(table)[0].cells[0]] * len(rows)
             case Windowed():
@@ -142,7 +151,7 @@ class DerivedRows:
     def _under(self, row: DerivedRow, cell: DerivedCell, holds: bool, by: Touched) -> DerivedRow:
         """A row that is there only if a condition holds as well."""
         there = cell if row.there is None else self.building.called("and", (row.there, cell))
-        return replace(row, there=there, present=row.present and holds, chosen=row.chosen | by)
+        return replace(row, there=there, present=row.present and holds, chosen=together((row.chosen, by)))
 
     def _grouped(
         self, rows: list[DerivedRow], keys: tuple[DerivedExpression, ...], wanted: tuple[Gathered, ...]
@@ -283,7 +292,7 @@ class DerivedRows:
         for at in order:
             cell = RankCell(ranking, at, "first", (table.offset, last))
             holds = table.offset < ranking.numbered[at] <= last
-            by = frozenset().union(*(self.evaluation.touched(own[at]) for own in columns))
+            by = together(self.evaluation.touched(own[at]) for own in columns)
             found.append(self._under(narrow[at], cell, holds, by))
         return found
 
@@ -311,7 +320,7 @@ class DerivedRows:
         there = one.there if two.there is None else two.there
         if one.there is not None and two.there is not None:
             there = self.building.called("and", (one.there, two.there))
-        return DerivedRow(one.cells + two.cells, there, one.present and two.present, one.chosen | two.chosen)
+        return DerivedRow(one.cells + two.cells, there, one.present and two.present, together((one.chosen, two.chosen)))
 
 
 def _key(row: DerivedRow, places: Sequence[int]) -> tuple[Any, ...] | None:
