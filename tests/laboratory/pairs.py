@@ -176,6 +176,8 @@ def told(result: Any, rendered: bool = True) -> dict[str, Any]:
     if isinstance(result, list):
         parts = [told(own, rendered) for own in result]
         return {"parts": parts, "notes": parts[0].get("notes", ())}
+    if isinstance(result, str):
+        return {"text": result}
     assert not rendered or str(result)
     facts: dict[str, Any] = {"type": type(result).__name__}
     for name in ("confidence", "unit", "neighbours", "question", "notes", "cost", "left_out", "assumes", "mechanism"):

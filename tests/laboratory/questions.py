@@ -43,8 +43,9 @@ class Writer(Asker):
     def any_question(self) -> str:
         """A text of any kind."""
         forms: list[Callable[[], str]] = [
-            self.question, self.question, self.question, self.question, self.several, self.outer, self.with_two,
-            self.united, self.windowed, self.best, self.beside, self.above,
+            self.question, self.question, self.question, self.question, self.several, self.rolled, self.outer,
+            self.with_two, self.united, self.windowed, self.best, self.beside, self.above, self.commonest,
+            self.overlapping, self.named,
         ]  # fmt: skip
         if self.by_key:
             forms.append(self.of_keys)
@@ -58,6 +59,56 @@ class Writer(Asker):
         listed = ", ".join(keys)
         sets = rng.choice([f"ROLLUP({listed})", f"CUBE({listed})", f"GROUPING SETS (({listed}), ({keys[0]}), ())"])
         return f"SELECT {listed}, COUNT(*) AS v0 FROM person{asker._where()} GROUP BY {sets}"
+
+    def rolled(self) -> str:
+        """Several tables of any numbers."""
+        rng, asker = self.rng, self._of_people()
+        listed = ", ".join(rng.sample(["person.sex", "person.kids", "BIN(person.age, 40)"], rng.choice([1, 2])))
+        number, condition = asker.number(1), asker.predicate(1)
+        values = rng.sample(
+            [
+                "COUNT(*)", f"SUM({number})", f"AVG({number})", f"COUNT(*) FILTER (WHERE {condition})",
+                f"SUM({number}) FILTER (WHERE {condition})", f"MAX({number})", "GROUPING(person.sex)",
+                asker.aggregate(),
+            ],
+            rng.choice([1, 1, 2, 3]),
+        )  # fmt: skip
+        if "person.sex" not in listed:
+            values = [value.replace("GROUPING(person.sex)", "COUNT(*)") for value in values]
+        shown = ", ".join(f"{value} AS v{place}" for place, value in enumerate(values))
+        sets = rng.choice([f"ROLLUP({listed})", f"CUBE({listed})"])
+        return f"SELECT {listed}, {shown} FROM person{asker._where()} GROUP BY {sets}"
+
+    def commonest(self) -> str:
+        """The commonest value of what makes groups."""
+        mode = self.rng.choice(["MODE({})", "MODE() WITHIN GROUP (ORDER BY {})"])
+        what = self._one("category") or self._one("flag") or f"BIN({self._one('number') or '1'}, 20)"
+        value = mode.format(self.rng.choice([what, f"BIN({self._one('number') or '1'}, 50)"]))
+        if self.rng.random() < 0.4:
+            return f"SELECT {value} AS v0 FROM {self.clause}{self._where()}"
+        return self.grouped(value, "COUNT(*)")
+
+    def overlapping(self) -> str:
+        """Many counts, or sums of one column, whose conditions overlap."""
+        rng, number = self.rng, self._one("number") or "1"
+        conditions = [self.predicate(1) for _ in range(rng.choice([2, 3, 5]))] + [f"{number} > 3", f"{number} > 10"]
+        sums = [f"SUM({number}) FILTER (WHERE {own})" for own in conditions]
+        counts = [f"COUNT(*) FILTER (WHERE {own})" for own in conditions]
+        values = rng.choice([counts, [*counts, "COUNT(*)"], sums, [*sums, f"SUM({number})"], [*counts, *sums[:2]]])
+        if rng.random() < 0.3:
+            return self.grouped(*values)
+        shown = ", ".join(f"{value} AS v{place}" for place, value in enumerate(values))
+        return f"SELECT {shown} FROM {self.clause}{self._where()}"
+
+    def named(self) -> str:
+        """Released numbers beside rows of a public table."""
+        rng, asker = self.rng, self._of_people()
+        inner = f"SELECT person.region AS region, {asker.aggregate()} AS n FROM person{asker._where()} GROUP BY region"
+        joined = rng.choice(["JOIN", "LEFT JOIN"])
+        shown = rng.choice(["i.n", "i.n / area.weight", "i.n * area.weight"])
+        return (
+            f"SELECT i.region, area.weight, {shown} AS v0 FROM ({inner}) AS i {joined} area ON area.region = i.region"
+        )
 
     def grouped(self, *values: str) -> str:
         """One row for each key k0."""

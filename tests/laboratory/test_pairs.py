@@ -13,7 +13,7 @@ import confide
 from confide.mechanism.selection import privtree
 from confide.release.sql import measuring
 from confide.release.sql import request as asking
-from confide.release.workload import partition_price
+from confide.release.workload import net_price, partition_price
 from confide.workload.strategy import block
 from tests.engine.postgres_tables import create_schema
 from tests.laboratory import worlds
@@ -175,6 +175,13 @@ def test_a_workload_of_half_its_sensitivity_is_caught(monkeypatch: pytest.Monkey
     assert any("was paid" in found for found in of_workloads(monkeypatch))
 
 
+def test_a_table_chosen_at_twice_its_cost_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = net_price.net
+    monkeypatch.setattr(worlds, "FEW", 1)
+    monkeypatch.setattr(net_price, "net", lambda epsilon, *rest: plain(2 * epsilon, *rest))
+    assert any("was paid" in found for found in of_workloads(monkeypatch, "net"))
+
+
 def test_words_on_stderr_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = measuring._combine
 
@@ -200,7 +207,7 @@ def test_a_fact_of_the_data_in_a_note_is_caught(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(measuring, "_combine", summing)
     monkeypatch.setattr(asking, "_release", telling)
-    assert any("notes" in found for found in run(0, 60).violations)
+    assert any("notes" in found for found in run(0, 120).violations)
 
 
 def test_a_failure_that_follows_the_data_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from confide.mechanism.noise.additive import Additive
 from confide.mechanism.noise.law import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.quantile.pair import ScoredEnd
 from confide.mechanism.selection.even_parts import EvenParts
+from confide.mechanism.selection.net import Net
 from confide.mechanism.selection.sparse_vector import SparseVector
 from confide.mechanism.smooth.gaussian import SmoothGaussian
 from confide.mechanism.smooth.smooth import Smooth, SmoothLog
@@ -192,6 +193,10 @@ def watched(like: Sequence[Door] = ()) -> Iterator[list[Door]]:  # noqa: PLR0915
         places, each = np.arange(len(scores)), np.ones(len(scores), dtype=np.int64)
         return Drawn(Weights(float(chooser.epsilon) / (2 * chooser.sensitivity), places, each, -np.asarray(scores)))
 
+    def netted(own: Net, counts: Any, *_: Any) -> Door:
+        errors = own.errors(counts)
+        return Drawn(Weights(float(own.mechanism.rate), np.arange(len(errors)), np.ones_like(errors), errors))
+
     def streamed(mechanism: SparseVector, streams: Any, *_: Any) -> Door:
         scales = float(mechanism.threshold_scale), float(mechanism.query_scale), mechanism.tops
         own = streams if isinstance(streams, Sequence) else [streams]
@@ -234,6 +239,7 @@ def watched(like: Sequence[Door] = ()) -> Iterator[list[Door]]:  # noqa: PLR0915
         enter(watch(Levels, "enough", lambda self, totals, *_: Walked(self, tuple(self.gains(totals)))))
         enter(watch(ScoredEnd, "_one", scored))
         enter(watch(LargestError, "choose", one_of))
+        enter(watch(Net, "choose", netted))
         for method in ("places", "first", "first_of_each"):
             enter(watch(SparseVector, method, streamed))
         enter(watch(LedgerCurator, "_once", lambda *_: Stepped()))
