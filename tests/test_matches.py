@@ -29,6 +29,7 @@ OPEN = {
     "query/calendar.py": {"part_asked_for": NODES, "part_of": "parts of which the rest are stretches"},
     "query/derivation/released_expression.py": {"_aggregate": NODES},
     "query/curve.py": {"curve_of": NODES},
+    "query/derivation/public_rows.py": {"_kind": "with a condition on the values; all other ids are whole numbers"},
     "query/dialect.py": {"_repeated": NODES},
     "query/expression.py": {"predicate": NODES, "scalar": NODES},
     "query/label.py": {"_written": "letters of a format; the last is %", "labels_of": NODES},

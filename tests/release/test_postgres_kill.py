@@ -31,7 +31,8 @@ def opened(server: PostgresServer, folder: Path) -> tuple[Session, str]:
         " FROM generate_series(1, 3000) AS g",
         "CREATE FUNCTION pause() RETURNS int LANGUAGE plpgsql STABLE AS"
         " $$ BEGIN PERFORM pg_sleep(0.15); RETURN 1; END $$",
-        "CREATE VIEW slow AS SELECT k, x FROM (SELECT pause() AS p OFFSET 0) AS wait CROSS JOIN quick WHERE p = 1",
+        "CREATE VIEW slow AS WITH wait AS MATERIALIZED (SELECT pause() AS p)"
+        " SELECT k, x FROM wait CROSS JOIN quick WHERE p = 1",
     ):
         server.run(statement, name)
     policy = {
