@@ -194,6 +194,20 @@ def test_groups_that_where_leaves(engine, where, keys, expected):
 
 
 @pytest.mark.parametrize(
+    "key",
+    ["b + 1", "b * 2", "b % 3", "COALESCE(b, 0)", "COALESCE(b, -7)", "LEAST(b, 3)", "ABS(b - 2)", "NULLIF(b, 1)",
+     "b // 2", "ROUND(b / 3)", "CASE WHEN b > 1 THEN b ELSE 0 END", "3 * n", "n * n", "COALESCE(n, 9)", "10 * n + b",
+     "CASE WHEN a = 'x' THEN 2 * n WHEN f THEN 7 END", "2 * m", "COALESCE(3 * m, n)"],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["", " WHERE b < 4", " WHERE n <> 2 AND a IS NOT NULL"])
+def test_the_groups_of_a_computed_key_are_its_values(engine, key, where):
+    """No more than them, and no fewer: of columns with few values."""
+    question = ask(engine, f"SELECT {key} AS k, COUNT(*) AS c FROM t{where} GROUP BY {key}")
+    every = range(prod(key_size(own) or 0 for own in question.keys))
+    assert set(question.possible or every) == filled(engine, question)
+
+
+@pytest.mark.parametrize(
     ("having", "expected"),
     [
         ("a = 'x'", [("x", 1), ("x", 2), ("x", 4)]),

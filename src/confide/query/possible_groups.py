@@ -7,7 +7,8 @@ empty; what cannot be told stays in, and so does everything once telling takes t
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from math import prod
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from confide.query.row_facts import RowFacts, StepsLeft, TooLongError, Value
 from confide.query.scope import Catalog
 from confide.query.tree import (
     Always,
+    BinnedKey,
     Both,
     DeclaredKey,
     Derived,
@@ -40,6 +42,8 @@ MOST_STEPS: Final = 100_000
 """Of telling: a second at most."""
 MOST_PUBLIC_ROWS: Final = 10_000
 """Of a public table with more different rows than this, in the columns that matter, nothing is told."""
+MOST_TRIED: Final = 1_000
+"""Values of the columns that a computed key is made of, all together, are tried one by one if they are no more."""
 
 Mask = NDArray[np.bool_]
 Leaf = tuple[str, str]
@@ -165,14 +169,19 @@ class _Part:
         whole = np.ones(tuple(key_size(key) or 0 for key in self.keys), dtype=bool)
         if not self.conditions and not self.pairs and not self.tables and len(self.keys) < 2 and plain_keys(self.keys):
             return whole
-        found = np.zeros_like(whole)
-        try:
-            facts = self._passing(RowFacts(self.steps), self.conditions)
-            if facts is not None:
-                self._visit(facts, self.tables, self.keys, (), found)
-        except TooLongError:
-            return whole
-        return found
+        # Ranges of numbers are wider than the values that they take: where columns have few values, each is tried.
+        tried = _every_value(self.keys, self.tables)
+        attempts = [(StepsLeft(MOST_STEPS), (*self.tables, *tried))] if tried else []
+        for steps, tables in (*attempts, (self.steps, self.tables)):
+            found = np.zeros_like(whole)
+            try:
+                facts = self._passing(RowFacts(steps), self.conditions)
+                if facts is not None:
+                    self._visit(facts, tables, self.keys, (), found)
+            except TooLongError:
+                continue
+            return found
+        return whole
 
     def _visit(
         self, facts: RowFacts, tables: Sequence[_Table], keys: Sequence[Key], places: tuple[int, ...], found: Mask
@@ -271,6 +280,36 @@ def _table(
         return None
     optional, own = pairs.get(scan.source, (False, ()))
     return _Table(tuple(Field(scan.source, column) for column in told), rows, own, optional)
+
+
+def _every_value(keys: Sequence[Key], tables: Sequence[_Table]) -> tuple[_Table, ...]:
+    """Tables of all values of the columns of computed keys, each by itself; none where they are too many together."""
+    computed = [key for key in keys if isinstance(key, BinnedKey) and not plain_keys((key,))]
+    known = {column for table in tables for column in table.columns}
+    columns = [
+        column for column in dict.fromkeys(own for key in computed for own in fields_of(key)) if column not in known
+    ]
+    found = []
+    for column in columns:
+        values = _values_of(column)
+        if values is None:
+            return ()
+        found.append(_Table((cast(Field, column),), tuple((value,) for value in values), (), optional=False))
+    return tuple(found) if prod(len(table.rows) for table in found) <= MOST_TRIED else ()
+
+
+def _values_of(column: Field | Derived) -> Sequence[Value | None] | None:
+    """All that the policy declares of a column, as it sees it, and NULL; None if these are too many."""
+    if isinstance(column, Derived):
+        return None
+    match column.column:
+        case Category(values=values) if len(values) < MOST_TRIED:
+            return [*values, None]
+        case NumberColumn(low_index=low, high_index=high) | Date(low_index=low, high_index=high) if (
+            high - low < MOST_TRIED
+        ):
+            return [*range(low, high + 1), None]
+    return None
 
 
 def _with_table(facts: RowFacts, table: _Table) -> Iterator[RowFacts]:
