@@ -66,6 +66,11 @@ def _synthesize(session: Session, epsilon: Fraction) -> Any:
     return session.synthesize(workload, epsilon, table="person", rows=5, select="marginals", rounds=1)
 
 
+def _synthesize_by(method: str) -> Call:
+    workload = confide.marginals(2, ["region", "sex"])
+    return lambda session, epsilon: session.synthesize(workload, epsilon, table="person", method=method)
+
+
 def _trust(text: str) -> Call:
     return lambda session, epsilon: session.trust(text, _copy(session), 5, epsilon)
 
@@ -121,6 +126,7 @@ PRODUCTS = (
     ),
     Product("summary", people, lambda session, epsilon: session.summary(epsilon, "person"), Fraction(50)),
     Product("synthesis", people, _synthesize, Fraction(20)),
+    Product("synthesis by mst", people, _synthesize_by("mst"), Fraction(20)),
     Product("verdict", people, _trust("SELECT AVG(age) AS a FROM person")),
     Product("verdicts", people, _trust("SELECT region, COUNT(*) AS n FROM person GROUP BY region")),
 )

@@ -56,6 +56,9 @@ class IndependentStrategy:
     def facts(self) -> Mapping[str, Any]:
         return {"floor": self.floor}
 
+    def reads(self, workload: BoundWorkload) -> tuple[tuple[int, ...], ...]:
+        return workload.closure(1)
+
     def steps(self, workload: BoundWorkload) -> tuple[SynthesisStep, ...]:
         return (MeasureSets("every count of single columns", workload.closure(1), Fraction(1)),)
 
@@ -87,4 +90,5 @@ METHOD = SynthesisMethod(
     {IndependentStrategy: ("independent", lambda n: (n.floor,))},
     "tests.synthesis.independent",
     load,
+    takes=("rounds",),
 )

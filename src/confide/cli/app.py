@@ -411,6 +411,7 @@ def synthesize(
         str | None, typer.Option("--columns", metavar="NAMES", help="Only these columns: age,sex,region.")
     ] = None,
     bins: Annotated[str | None, typer.Option("--bins", metavar="WIDTHS", help="Widths of bins: age=10.")] = None,
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="rap, mst; see the documentation.")] = "rap",
     select: Annotated[
         str, typer.Option("--select", metavar="HOW", help="closure, marginals, queries or all; see the documentation.")
     ] = "auto",
@@ -429,8 +430,8 @@ def synthesize(
     from confide.cli import synthesize as synthesizing  # noqa: PLC0415  loaded when used
 
     request = synthesizing.SynthesisCommand(
-        policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, select, rounds, picks, rows,
-        analyst, ledger,
+        policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, method, select, rounds, picks,
+        rows, analyst, ledger,
     )  # fmt: skip
     if plan:
         synthesizing.plan(request, as_json)

@@ -30,6 +30,7 @@ class SynthesisCommand:
     table: str | None
     columns: str | None
     bins: str | None
+    method: str
     select: str
     rounds: str | None
     picks: str | None
@@ -143,6 +144,7 @@ def _arguments(options: SynthesisCommand) -> dict[str, Any]:
         "table": options.table,
         "columns": _names(options.columns),
         "bins": bins or None,
+        "method": options.method,
         "select": options.select,
         "rounds": read_whole(options.rounds, "--rounds", 5),
         "picks": read_whole(options.picks, "--picks", 10),

@@ -9,7 +9,7 @@ kept.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,47 @@ class MeasuredQueries:
 
 
 Measured = MeasuredMarginal | MeasuredQueries
+
+Merging = Sequence[NDArray[np.int64]]
+"""For each column the number of the merged place that each of its places belongs to, from 0 on."""
+
+
+def merged_sizes(merging: Merging) -> tuple[int, ...]:
+    return tuple(int(own.max()) + 1 for own in merging)
+
+
+def merged_counts(counts: NDArray[Any], columns: Sequence[int], merging: Merging) -> NDArray[Any]:
+    """The counts of some columns, an axis each, summed over the places that are merged."""
+    for axis, column in enumerate(columns):
+        own = merging[column]
+        found = np.zeros((int(own.max()) + 1, *np.delete(counts.shape, axis)), dtype=counts.dtype)
+        np.add.at(found, own, np.moveaxis(counts, axis, 0))
+        counts = np.moveaxis(found, 0, axis)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReach:
+    """What one unit can change in the counts of a set of columns."""
+
+    rows: int
+    """How many rows it has at most: so far a single count can move."""
+    moved: int
+    """How far all counts of one set can move together: its rows, or twice that where they may go elsewhere."""
+
+    @property
+    def replaced(self) -> bool:
+        return self.moved > self.rows
+
+
+class Score(Protocol):
+    """How much there is to learn of a candidate, as a whole number, computed where the exact counts are held."""
+
+    def sensitivity(self, change: UnitReach) -> int:
+        """How far one unit can move the score of any candidate."""
+
+    def of(self, place: int, counts: NDArray[np.int64]) -> int:
+        """The score of the candidate at `place`, whose exact counts have an axis for each of its columns."""
 
 
 def total_of(measured: tuple[Measured, ...], known: int | None) -> float:
@@ -106,6 +147,8 @@ class ChooseAmong:
     among: int
     share: Fraction
     times: int = 1
+    errors: Literal["cells", "tables", "other"] = "cells"
+    """Of what it looks for the largest: in one count, in all counts of a table together, or not in rows at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +186,16 @@ class Curator(Protocol):
     def seed(self) -> int:
         """For the arithmetic on what was released: drawn at random with the first step, and kept with it."""
 
-    def measure(self, sets: Sequence[tuple[int, ...]], share: Fraction) -> tuple[MeasuredMarginal, ...]:
-        """Noisy counts of whole marginals; the share is divided evenly among them."""
+    def deviation(self, share: Fraction) -> float:
+        """The standard deviation of the noise that a share buys for each count of one marginal. Free."""
+
+    def measure(
+        self, sets: Sequence[tuple[int, ...]], share: Fraction, merging: Merging | None = None
+    ) -> tuple[MeasuredMarginal, ...]:
+        """Noisy counts of whole marginals, of merged places if so wanted; the share is divided evenly among them."""
+
+    def choose(self, candidates: Sequence[tuple[int, ...]], score: Score, share: Fraction) -> int:
+        """The candidate whose score is about the largest."""
 
     def choose_set(self, candidates: Sequence[tuple[int, ...]], model: Model, share: Fraction) -> int:
         """The candidate whose largest cell error is about the largest."""

@@ -15,7 +15,10 @@ from confide.host.apart import apart
 from confide.host.fork import inherited
 from confide.privacy.amount import shown_value
 from confide.privacy.identity import Spelling
+from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthesized
+from confide.synthesis.markov import MarkovTable
+from confide.synthesis.mst import MST_SPELLING, mst_strategy
 from confide.synthesis.relaxed import RelaxedTable
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
 from confide.workload import BoundWorkload
@@ -31,6 +34,9 @@ class SynthesisStrategy(Protocol):
     @property
     def facts(self) -> Mapping[str, Any]:
         """What a plan shows of it: how it selects, rounds, picks, rows."""
+
+    def reads(self, workload: BoundWorkload) -> tuple[tuple[int, ...], ...]:
+        """The sets of columns whose counts it may look at, those within them included."""
 
     def steps(self, workload: BoundWorkload) -> tuple[SynthesisStep, ...]:
         """What will be asked of the curator."""
@@ -48,18 +54,30 @@ class SynthesisMethod:
 
     name: str
     strategy: Callable[..., SynthesisStrategy]
-    """From workload, cost, expected rows, rows of a unit, and what the caller sets by name."""
+    """From workload, cost, expected rows, rows of a unit, and by name what the caller sets of what it `takes`."""
     spelling: Spelling
     module: str
     """Has the function `run`; loaded when used, for what it needs may be heavy."""
     load: Callable[[bytes, tuple[int, ...]], ShareTable]
     needs: str = ""
     """A package that is an extra."""
+    takes: tuple[str, ...] = ()
+    """What a caller may set."""
 
     def run(self, curator: Curator, workload: BoundWorkload, strategy: SynthesisStrategy) -> Synthesized:
         # What it needs may be heavy, and is broken for good if it is stopped in the middle of loading.
         method = apart(lambda: import_module(self.module))
         return cast(Run, method.run)(curator, workload, strategy)
+
+    def planned(
+        self, workload: BoundWorkload, cost: PureDP | ZCDP, expected: int | None, rows: int, given: Mapping[str, Any]
+    ) -> SynthesisStrategy:
+        """Its strategy; what it does not take is refused."""
+        for name in given:
+            if name not in self.takes:
+                known = f"takes {', '.join(self.takes)}" if self.takes else "has nothing to set"
+                raise ParameterError(f"method = {self.name!r} has no {name}: it {known}; leave it out")
+        return self.strategy(workload, cost, expected, rows, **given)
 
     def require(self) -> None:
         """Refuse, in words, where what it needs is not installed, or cannot be used after a fork."""
@@ -74,8 +92,15 @@ class SynthesisMethod:
 
 METHODS: Final[Mapping[str, SynthesisMethod]] = {
     "rap": SynthesisMethod(
-        "rap", choose_strategy, STRATEGY_SPELLING, "confide.synthesis.rap", RelaxedTable.from_bytes, "jax"
+        "rap",
+        choose_strategy,
+        STRATEGY_SPELLING,
+        "confide.synthesis.rap",
+        RelaxedTable.from_bytes,
+        "jax",
+        ("select", "rounds", "picks", "rows"),
     ),
+    "mst": SynthesisMethod("mst", mst_strategy, MST_SPELLING, "confide.synthesis.mst", MarkovTable.from_bytes),
 }
 
 

@@ -81,6 +81,9 @@ class Strategy:
     def facts(self) -> Mapping[str, Any]:
         return {"select": self.select, "rounds": self.rounds, "picks": self.picks, "rows": self.rows}
 
+    def reads(self, workload: BoundWorkload) -> tuple[tuple[int, ...], ...]:
+        return workload.sets
+
     def steps(self, workload: BoundWorkload) -> tuple[SynthesisStep, ...]:
         singles = workload.closure(1)
         first = MeasureSets(f"every count of {_plural(len(singles), 'column')}", singles, self.ones)

@@ -22,7 +22,7 @@ from confide.release.holdings import Holdings
 from confide.release.synthetic.curator import LedgerCurator
 from confide.release.synthetic.request import SynthesisOptions, bind_synthesis
 from confide.release.synthetic.steps import paid_share
-from confide.synthesis.curator import Model, Picked
+from confide.synthesis.curator import Model, Picked, UnitReach
 from confide.synthesis.relaxed import RelaxedTable
 from tests.conformance.audit import audit
 from tests.synthesis.fitting import uniform_table
@@ -118,6 +118,26 @@ def test_a_choice_and_its_answers_are_charged_as_two_steps() -> None:
     assert isinstance(curator.rest, PureDP)
     assert curator.spent.epsilon + curator.rest.epsilon == 1
     assert curator.rest.epsilon > Fraction(1, 4)
+
+
+class Apart:
+    """A score of two candidates that lie four rows apart."""
+
+    def sensitivity(self, change: UnitReach) -> int:
+        return 4 * change.moved
+
+    def of(self, place: int, counts: NDArray[np.int64]) -> int:
+        return 4 * place * int(counts.sum() - 2)
+
+
+def test_a_choice_by_a_score_has_the_law_of_its_sensitivity() -> None:
+    """Of scores 0 and 16 at ε = 1 and Δ = 8 under replacement the second is drawn e as often as the first."""
+    steps = Steps(ROWS, "public", PureDP(Fraction(400) + TINY), 3)
+    curator = steps.curator(1)
+    assert curator.change == UnitReach(1, 2)
+    seen = [curator.choose([(0,), (0,)], Apart(), Fraction(1, 400)) for _ in range(400)]
+    assert abs(np.mean(seen) - 1 / (1 + np.exp(-1))) < 5 * 0.45 / 20
+    assert steps.curator(2).deviation(Fraction(1, 400)) == pytest.approx(np.sqrt(8), rel=0.1)
 
 
 def test_a_large_epsilon_finds_the_worst_queries() -> None:

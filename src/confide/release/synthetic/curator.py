@@ -5,6 +5,7 @@ it stopped when it is made again: steps that were paid for are given again, as t
 first step a seed is drawn for the arithmetic between the steps, and kept with it, so that this goes the same way too.
 """
 
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,17 @@ from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
 from confide.release.request import listed
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
-from confide.synthesis.curator import MeasuredMarginal, MeasuredQueries, Model, Picked
+from confide.synthesis.curator import (
+    MeasuredMarginal,
+    MeasuredQueries,
+    Merging,
+    Model,
+    Picked,
+    Score,
+    UnitReach,
+    merged_counts,
+    merged_sizes,
+)
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import LargestError, TopErrors, selection_epsilon
 from confide.workload import BoundWorkload, ExactTables, threshold_blocks
@@ -131,18 +142,33 @@ class LedgerCurator:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def measure(self, sets: Sequence[tuple[int, ...]], share: Fraction) -> tuple[MeasuredMarginal, ...]:
+    @property
+    def change(self) -> UnitReach:
+        return UnitReach(self._rows, self._tables.l1)
+
+    def deviation(self, share: Fraction) -> float:
+        return math.sqrt(_variance(step_noise(self._loss(share), 1, self._tables)))
+
+    def measure(
+        self, sets: Sequence[tuple[int, ...]], share: Fraction, merging: Merging | None = None
+    ) -> tuple[MeasuredMarginal, ...]:
         """Releases every count of some marginals, with discrete Gaussian or Laplace noise on each.
 
-        Neighbours: the policy's. One unit changes the counts of one marginal by at most `tables` in L1 and L2.
+        Neighbours: the policy's. One unit changes the counts of one marginal by at most `tables` in L1 and L2; sums of
+        them over merged places are counts of a coarser marginal, so no more.
         Loss: the share of the call's cost, divided evenly among the marginals (composition).
         """
         mechanism = step_noise(self._loss(share), len(sets), self._tables)
-        sizes = [cell_count(self._workload.domain.sizes, columns) for columns in sets]
+        own = self._workload.domain.sizes if merging is None else merged_sizes(merging)
+        sizes = [cell_count(own, columns) for columns in sets]
 
         def release(charge: Charge) -> NDArray[np.int64]:
             exact = self._read(charge)
-            counts = [exact.marginal(columns, 0, exact.sizes[columns[0]]).reshape(-1) for columns in sets]
+            tables = [(columns, exact.marginal(columns, 0, exact.sizes[columns[0]])) for columns in sets]
+            counts = [
+                (cells if merging is None else merged_counts(cells, columns, merging)).reshape(-1)
+                for columns, cells in tables
+            ]
             return np.asarray(mechanism.measure(np.concatenate(counts), self._holdings.randomness).values)
 
         names = listed([", ".join(self._workload.domain.names[column] for column in columns) for columns in sets], "; ")
@@ -153,6 +179,24 @@ class LedgerCurator:
             MeasuredMarginal(columns, part.astype(np.float64), variance)
             for columns, part in zip(sets, parts, strict=True)
         )
+
+    def choose(self, candidates: Sequence[tuple[int, ...]], score: Score, share: Fraction) -> int:
+        """Releases one of some sets of columns by the exponential mechanism.
+
+        Neighbours: the policy's. One unit moves each score by at most what `score.sensitivity` says of it.
+        Loss: the share of the call's cost ([McSherryTalwar2007]; under ρ ε²/8, [CesarRogers2021]).
+        """
+        mechanism = LargestError(selection_epsilon(self._loss(share), 1), score.sensitivity(self.change))
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            exact = self._read(charge)
+            scores = [
+                score.of(place, exact.marginal(columns, 0, exact.sizes[columns[0]]))
+                for place, columns in enumerate(candidates)
+            ]
+            return np.array([mechanism.choose(np.array(scores, dtype=np.int64), self._holdings.randomness)])
+
+        return int(self._once(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
 
     def choose_set(self, candidates: Sequence[tuple[int, ...]], model: Model, share: Fraction) -> int:
         mechanism = LargestError(selection_epsilon(self._loss(share), 1), self._rows)

@@ -28,7 +28,7 @@ class PlannedStep:
 
     Of a measurement: how many counts come out, the standard deviation of the noise of each, the half-width of the
     interval of one of them, and the width that holds for all of them at once. Of a choice: by how much at most the
-    error of what is chosen falls short of the largest one, in rows.
+    error of what is chosen falls short of the largest one, in rows, where it is chosen by rows.
     """
 
     kind: Literal["measure", "choose"]
@@ -40,7 +40,7 @@ class PlannedStep:
     mechanism: str
     deviation: float | None
     half_width: float | None
-    largest: float
+    largest: float | None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -138,7 +138,7 @@ class SynthesisPlan:
         return framed(html_of(*self.table_rows()), lines(self.lines()))
 
     def _row(self, step: PlannedStep) -> tuple[str, ...]:
-        share = self.share(step.largest)
+        share = None if step.largest is None else self.share(step.largest)
         symbol = "ε" if self.cost.rho is None else "ρ"
         return (
             step.what if step.times == 1 else f"{step.times} × {step.what}",
@@ -146,8 +146,8 @@ class SynthesisPlan:
             f"{step.answers:,}" if step.kind == "measure" else "",
             "" if step.deviation is None else f"{step.deviation:,.1f}",
             "" if step.half_width is None else f"{step.half_width:,.0f}",
-            f"{step.largest:,.0f}",
-            "?" if share is None else f"{share:.2%}",
+            "" if step.largest is None else f"{step.largest:,.0f}",
+            f"{share:.2%}" if share is not None else "" if step.largest is None else "?",
         )
 
 
@@ -206,7 +206,9 @@ def _measured(
 def _chosen(request: "SynthesisRequest", step: ChooseAmong, level: float) -> PlannedStep:
     """An exponential mechanism misses the largest score by more than t with probability at most m·exp(-εt / 2Δ)."""
     epsilon = selection_epsilon(paid_share(request.cost, step.share), step.picks)
-    short = float(math.ceil(2 * request.rows * math.log(step.among / (1 - level)) / float(epsilon)))
+    reach = {"cells": request.rows, "tables": request.tables.l1, "other": None}[step.errors]
+    odds = 2 * math.log(step.among / (1 - level)) / float(epsilon)
+    short = None if reach is None else float(math.ceil(reach * odds))
     cost = _amount(request, step.share)
     return PlannedStep("choose", f"choose {step.what}", step.times, cost, 0, "exponential", None, None, short)
 

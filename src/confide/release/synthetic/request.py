@@ -50,6 +50,14 @@ class SynthesisOptions:
     rows: int | None = None
     account: object = AUTO
 
+    def given(self) -> dict[str, Any]:
+        """What is set of what a method may take; the rest follows."""
+        select = plain_text(self.select)
+        listed = {"rounds": self.rounds, "picks": self.picks, "rows": self.rows}
+        return ({} if select == "auto" else {"select": select}) | {
+            name: value for name, value in listed.items() if value is not None
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class SynthesisRequest:
@@ -231,18 +239,15 @@ def bind_synthesis(
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
     epsilon = exact_epsilon(options.epsilon)
     cost = budget.cost(epsilon)
-    counted = tabulated(policy, holdings.engine, table, workload.domain, workload.sets)
+    counted = tabulated(policy, holdings.engine, table, workload.domain, ())
     rows = counted.rows
     expected = expected_rows(counted.whole, policy)
-    strategy = method.strategy(
-        workload, cost, expected, rows,
-        select=plain_text(options.select), rounds=options.rounds, picks=options.picks, rows=options.rows,
-    )  # fmt: skip
+    strategy = method.planned(workload, cost, expected, rows, options.given())
     require_room(strategy.room(workload), f"the table of {strategy.words}", "use fewer rows or wider bins")
     return SynthesisRequest(
         table,
         workload,
-        counted.tabulation,
+        replace(counted.tabulation, sets=strategy.reads(workload)),
         method,
         strategy,
         epsilon,
