@@ -43,6 +43,28 @@ SAME = [
      "SELECT COUNT(*) AS n FROM person WHERE DAYOFWEEK(born) = 1"),
     ("tsql", "SELECT COUNT(*) AS n FROM person WHERE DATEADD(day, 3, born) < '2000-01-01'",
      "SELECT COUNT(*) AS n FROM person WHERE born + INTERVAL 3 DAY < '2000-01-01'"),
+    ("mysql", "SELECT AVG(TIMESTAMPDIFF(DAY, '2000-01-01', born)) AS s FROM person",
+     "SELECT AVG(born - DATE '2000-01-01') AS s FROM person"),
+    ("oracle", "SELECT TRUNC(born, 'MM') AS m, COUNT(*) AS n FROM person GROUP BY TRUNC(born, 'MM')",
+     "SELECT DATE_TRUNC('month', born) AS m, COUNT(*) AS n FROM person GROUP BY m"),
+    ("spark", "SELECT trunc(born, 'YY') AS m, COUNT(*) AS n FROM person GROUP BY m",
+     "SELECT DATE_TRUNC('year', born) AS m, COUNT(*) AS n FROM person GROUP BY m"),
+    *(
+        (dialect, f"SELECT COUNT(*) AS n FROM person WHERE born < {day}",
+         "SELECT COUNT(*) AS n FROM person WHERE born < '2003-02-01'")
+        for dialect, day in (
+            ("oracle", "DATE '2003-02-01'"), ("oracle", "TO_DATE('01.02.2003', 'DD.MM.YYYY')"),
+            ("postgres", "to_date('2003-02-01', 'YYYY-MM-DD')"), ("snowflake", "TO_DATE('2003/02/01', 'YYYY/MM/DD')"),
+            ("mysql", "STR_TO_DATE('2003-02-01', '%Y-%m-%d')"), ("spark", "to_date('20030201', 'yyyyMMdd')"),
+            ("bigquery", "PARSE_DATE('%Y-%m-%d', '2003-02-01')"), ("spark", "to_date('2003-01-02', 'yyyy-dd-MM')"),
+        )
+    ),
+    ("duckdb", "SELECT SUM(member) AS s, AVG(member) AS a FROM person",
+     "SELECT SUM(CASE WHEN member THEN 1 WHEN NOT (member) THEN 0 END) AS s, "
+     "AVG(CASE WHEN member THEN 1 WHEN NOT (member) THEN 0 END) AS a FROM person"),
+    ("clickhouse", "SELECT intDiv(age, 10) AS m, COUNT(*) AS n FROM person GROUP BY m",
+     "SELECT age // 10 AS m, COUNT(*) AS n FROM person GROUP BY m"),
+    ("sqlite", "SELECT TOTAL(age) AS s FROM person", "SELECT SUM(age) AS s FROM person"),
     # `/` cuts the quotient of two whole numbers in some dialects, towards zero
     ("postgres", "SELECT SUM(age / 2) AS s FROM person", "SELECT SUM(FLOOR(age / 2)) AS s FROM person"),
     ("sqlite", "SELECT SUM(balance / 3) AS s FROM person", "SELECT SUM(TRUNC(balance / 3)) AS s FROM person"),
@@ -123,6 +145,14 @@ REFUSED = [
     ("mysql", "SELECT COUNT(*) AS n FROM person WHERE WEEK(born) = 1", "weeks are counted in another way"),
     ("spark", "SELECT AVG(DATEDIFF(MONTH, born, born)) AS s FROM person", "dialects differ in what months"),
     ("snowflake", "SELECT AVG(DATEDIFF(week, born, born)) AS s FROM person", "dialects differ in what weeks"),
+    ("mysql", "SELECT AVG(TIMESTAMPDIFF(YEAR, born, '2024-01-01')) AS s FROM person", "those that have wholly passed"),
+    (
+        "oracle",
+        "SELECT TRUNC(born, 'DAY') AS m, COUNT(*) AS n FROM person GROUP BY TRUNC(born, 'DAY')",
+        "TRUNC(d, 'IW')",
+    ),
+    ("spark", "SELECT COUNT(*) AS n FROM person WHERE born < to_date('2003-13-02', 'yyyy-MM-dd')", "is no day in the"),
+    ("oracle", "SELECT COUNT(*) AS n FROM person WHERE born < TO_DATE('1 MAY 2003', 'DD MON YYYY')", "of its own"),
     ("duckdb", "SELECT SUM(DECODE(sex)) AS s FROM person", "DECODE lacks a part"),
     ("oracle", "SELECT SUM(DECODE(sex)) AS s FROM person", "lacks an argument"),
     ("mysql", "SELECT SUM(LENGTH(job)) AS s FROM person", "BINARY"),

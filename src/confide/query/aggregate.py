@@ -13,7 +13,7 @@ from confide.query.affine import AskedSum, Shared, affine, multiples, parts_of, 
 from confide.query.association_call import AssociationCall, association_call
 from confide.query.comparison import joined
 from confide.query.distinct_values import all_below, where_distinct
-from confide.query.expression import number, predicate, scalar
+from confide.query.expression import flag_of, number, predicate, scalar
 from confide.query.grouping import key_size
 from confide.query.mode_call import commonest_key, commonest_places, place_number
 from confide.query.parse import shown
@@ -35,6 +35,7 @@ from confide.query.question import (
 )
 from confide.query.relation import From
 from confide.query.released import Named, composed
+from confide.query.rewrite.aggregate_names import one_or_zero
 from confide.query.scope import Scope
 from confide.query.sensitivity import Sensitivity, Stability, of_distinct, of_total
 from confide.query.tree import Always, Cell, Constant, Field, Known, Predicate, Span, Tallied
@@ -112,7 +113,8 @@ class Aggregates:
                 return Measured(self._known(scalar(node.this, self.scope), where))
             case exp.Sum() | exp.Avg():
                 kind: Literal["total", "mean"] = "total" if isinstance(node, exp.Sum) else "mean"
-                subject, bounded = self._numeric(node.this)
+                flag = flag_of(node.this, self.scope) is not None
+                subject, bounded = self._numeric(one_or_zero(node.this) if flag else node.this)
                 if not bounded or self.mechanism not in ("auto", "laplace"):
                     return self._statistic(kind, subject, bounded, where)
                 return self._sum(subject, where) if kind == "total" else self._mean(subject, where)

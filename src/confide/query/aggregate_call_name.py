@@ -25,6 +25,7 @@ UNARY: Final[dict[str, type[exp.Expr]]] = {
     "favg": exp.Avg,
     "fsum": exp.Sum,
     "sumkahan": exp.Sum,
+    "total": exp.Sum,
     "kahansum": exp.Sum,
     "approxmedian": exp.Median,
     "every": exp.LogicalAnd,

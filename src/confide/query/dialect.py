@@ -18,6 +18,8 @@ from confide.query.dialect_words import (
     by_name,
     days_moved,
     plain_format,
+    read_day,
+    share_of_all,
     to_char,
     without_notes,
 )
@@ -35,6 +37,13 @@ _ISO_WEEKS: Final = (
 """Dialects in which WEEK is that of ISO 8601."""
 _BOUNDARIES: Final = ("tsql", "fabric", "redshift")
 """Dialects in which DATEDIFF counts how often a month begins, though their parser does not say so."""
+
+
+_SHORT_UNITS: Final = {
+    "MM": "MONTH", "MON": "MONTH", "YYYY": "YEAR", "YY": "YEAR", "Q": "QUARTER", "QQ": "QUARTER", "DD": "DAY",
+    "IW": "WEEK",
+}  # fmt: skip
+"""Units of DATE_TRUNC and TRUNC by their short names, which mean one thing wherever they are known."""
 
 
 def in_common_words(select: Query, dialect: str) -> Query:
@@ -77,6 +86,8 @@ def _things(node: exp.Expr) -> int:
 
 def _unwrapped(node: exp.Expr, dialect: str) -> exp.Expr:
     inner = node.this
+    if node.args.get("format") is not None and isinstance(inner, exp.Literal):
+        return read_day(node, dialect)
     if isinstance(inner, exp.Literal) and inner.is_string:
         return exp.Cast(this=inner, to=exp.DataType.build("date"))
     return inner  # type: ignore[no-any-return]
@@ -122,6 +133,18 @@ def _difference(node: exp.Expr, dialect: str) -> exp.Expr:
     return told
 
 
+def _elapsed(node: exp.Expr, dialect: str) -> exp.Expr:
+    """TIMESTAMPDIFF counts what has wholly passed: of days, that is the difference."""
+    unit = node.args.get("unit")
+    if unit is not None and unit.name.upper().removesuffix("S") == "DAY":
+        return _difference(node, dialect)
+    name = "MONTH" if unit is None else unit.name.upper()
+    raise QueryError(
+        f"TIMESTAMPDIFF({name}, a, b) counts those that have wholly passed, which is not answered; write "
+        "TIMESTAMPDIFF(DAY, a, b), or YEAR(b) - YEAR(a)"
+    )
+
+
 def _day_of_week(node: exp.Expr, dialect: str) -> exp.Expr:
     if isinstance(node, exp.Extract) and node.this.name.upper() not in ("DAYOFWEEK", "DOW", "WEEKDAY"):
         return _week(node, dialect) if node.this.name.upper() == "WEEK" else node
@@ -151,8 +174,16 @@ def _week(node: exp.Expr, dialect: str) -> exp.Expr:
 def _truncated(node: exp.Expr, dialect: str) -> exp.Expr:
     without_notes(node, dialect)
     unit = node.args.get("unit")
-    if unit is not None and unit.name.upper() == "WEEK" and dialect in ("bigquery", "tsql", "fabric"):
+    name = "" if unit is None else unit.name.upper()
+    if dialect == "oracle" and name in ("DAY", "DY", "D"):
+        raise QueryError(
+            "TRUNC(d, 'DAY') is the first day of a week in the dialect oracle, and which day that is depends on the "
+            "session; write TRUNC(d, 'IW') for the Monday, or the day itself"
+        )
+    if name == "WEEK" and dialect in ("bigquery", "tsql", "fabric"):
         return _week(node, dialect)
+    if name in _SHORT_UNITS:
+        node.set("unit", exp.var(_SHORT_UNITS[name]))
     return node
 
 
@@ -172,10 +203,14 @@ _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr]]] = {
     exp.Convert: _converted,
     exp.DateDiff: _difference,
     exp.TsOrDsDiff: _difference,
+    exp.TimestampDiff: _elapsed,
+    exp.Window: share_of_all,
     exp.TsOrDsAdd: _moved,
     exp.DateAdd: days_moved,
     exp.DateSub: days_moved,
     exp.Cast: at_midnight,
+    exp.DateStrToDate: read_day,
+    exp.StrToDate: read_day,
     exp.TimeToStr: plain_format,
     exp.ToChar: to_char,
     exp.CountIf: without_notes,

@@ -1,7 +1,7 @@
 """Functions that one family of databases calls by names of its own, and days that it writes as texts."""
 
 import re
-from datetime import date
+from datetime import date, datetime
 from typing import Final
 
 from sqlglot import exp
@@ -11,6 +11,8 @@ from confide.errors import QueryError
 _DAY: Final = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?Z?)?")
 _TIMES: Final = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
 _STRICT: Final = re.compile(r"(%-?[A-Za-z])strict")
+_NUMBERS: Final = re.compile("(%[Ymd]|[^%A-Za-z])+")
+"""Formats of dates that are read here: a year, a month and a day in digits, in any order."""
 _CLICKHOUSE: Final[dict[str, type[exp.Func]]] = {
     "toyear": exp.Year,
     "tomonth": exp.Month,
@@ -42,6 +44,23 @@ def at_midnight(node: exp.Expr, dialect: str) -> exp.Expr:
     """TIMESTAMP '2024-04-01 00:00:00' is a day; of any other time nothing is made."""
     day = written_day(node.this) if node.to.this in _TIMES else None  # type: ignore[attr-defined]
     return node if day is None else day
+
+
+def read_day(node: exp.Expr, dialect: str) -> exp.Expr:
+    """DATE 'YYYY-MM-DD' of Oracle, and TO_DATE('01.03.2024', 'DD.MM.YYYY') of a day that stands in the text."""
+    subject, form = node.this, node.args.get("format")
+    if not isinstance(subject, exp.Literal) or not subject.is_string:
+        return node
+    text = subject.name
+    if form is not None:
+        codes = _STRICT.sub(r"\1", form.name)
+        if not isinstance(form, exp.Literal) or _NUMBERS.fullmatch(codes) is None:
+            raise QueryError(f"the day {text} in a format of its own is not answered; write DATE '2024-12-31'")
+        try:
+            text = datetime.strptime(text, codes).date().isoformat()  # noqa: DTZ007  a day has no zone
+        except ValueError:
+            raise QueryError(f"{text} is no day in the format that is given for it; write DATE '2024-12-31'") from None
+    return written_day(exp.Literal.string(text)) or node
 
 
 def days_moved(node: exp.Expr, dialect: str) -> exp.Expr:
@@ -98,7 +117,21 @@ def without_notes(node: exp.Expr, dialect: str) -> exp.Expr:
     return node
 
 
+def share_of_all(node: exp.Expr, dialect: str) -> exp.Expr:
+    """RATIO_TO_REPORT(x) OVER (...) is x / SUM(x) OVER (...)."""
+    inner = node.this
+    if not isinstance(inner, exp.Anonymous) or inner.name.upper() != "RATIO_TO_REPORT" or len(inner.expressions) != 1:
+        return node
+    part = inner.expressions[0]
+    node.set("this", exp.Sum(this=part.copy()))
+    return exp.Paren(
+        this=exp.Div(this=exp.Mul(this=part, expression=exp.Literal.number("1.0")), expression=node.copy())
+    )
+
+
 def by_name(node: exp.Expr, dialect: str) -> exp.Expr:
     """A function that the parser of a dialect knows no class for."""
+    if dialect == "clickhouse" and str(node.this).casefold() == "intdiv" and len(node.expressions) == 2:
+        return exp.IntDiv(this=exp.paren(node.expressions[0]), expression=exp.paren(node.expressions[1]))
     kind = _CLICKHOUSE.get(str(node.this).casefold()) if dialect == "clickhouse" else None
     return node if kind is None or len(node.expressions) != 1 else kind(this=node.expressions[0])

@@ -273,7 +273,7 @@ def predicate(node: exp.Expr, scope: Scope, negated: bool = False) -> Predicate:
         case exp.Like() | exp.ILike():
             return like(node, scalar(node.this, scope), negated != bool(node.args.get("negate")), scope)
         case exp.Column():
-            flag = _flag(node, scope)
+            flag = flag_of(node, scope)
             if flag is None:
                 raise QueryError(f"{shown(node)} is not a condition; write a comparison, for example {shown(node)} > 0")
             return _flag_is(flag, not negated)
@@ -372,7 +372,7 @@ def _is(node: exp.Is, scope: Scope, negated: bool) -> Predicate:
         if not isinstance(subject, Field) and not subject.span.nullable:
             return Always(negated)
         return Known(subject, negated=not negated)
-    flag = _flag(node.this, scope)
+    flag = flag_of(node.this, scope)
     if isinstance(wanted, exp.Boolean) and flag is not None:
         if not negated:
             return _flag_is(flag, bool(wanted.this))
@@ -380,7 +380,7 @@ def _is(node: exp.Is, scope: Scope, negated: bool) -> Predicate:
     raise QueryError(f"{shown(node)}: IS is answered for NULL, NOT NULL, and TRUE or FALSE of a true/false column")
 
 
-def _flag(node: exp.Expr, scope: Scope) -> Field | None:
+def flag_of(node: exp.Expr, scope: Scope) -> Field | None:
     """A column of true and false."""
     inner = bare(node)
     field = scope.field(inner) if isinstance(inner, exp.Column) else None

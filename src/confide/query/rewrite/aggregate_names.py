@@ -47,7 +47,7 @@ def _standard(node: exp.Expr) -> Callable[[], exp.Expr] | None:
         case exp.Count(this=None) if not node.expressions:
             return lambda: exp.Count(this=exp.Star())
         case exp.Sum() | exp.Avg() if isinstance(node.this, exp.Expr) and isinstance(node.this.unnest(), _TRUTHS):
-            return lambda: type(node)(this=_one_or_zero(node.this.unnest()))
+            return lambda: type(node)(this=one_or_zero(node.this.unnest()))
         case exp.SafeDivide():
             return lambda: exp.Div(this=exp.paren(node.this.copy()), expression=exp.paren(node.expression.copy()))
         case exp.Anonymous() | exp.AnonymousAggFunc() | exp.CombinedAggFunc():
@@ -79,7 +79,7 @@ def _distinct(parts: list[exp.Expr]) -> exp.Expr:
     return exp.Count(this=exp.Distinct(expressions=[part.copy() for part in parts]))
 
 
-def _one_or_zero(condition: exp.Expr) -> exp.Expr:
+def one_or_zero(condition: exp.Expr) -> exp.Expr:
     """What databases add up of conditions; one that is unknown counts nowhere."""
     no = exp.If(this=exp.Not(this=exp.paren(condition.copy())), true=exp.Literal.number(0))
     return exp.Case(ifs=[exp.If(this=condition.copy(), true=exp.Literal.number(1)), no])
