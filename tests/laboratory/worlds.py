@@ -337,8 +337,10 @@ def _microdata_call(pair: Pair, rng: Random) -> tuple[str, Call]:
 def _synthesis_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     columns = rng.choice([["sex", "kids"], ["sex", "region"], ["region", "kids", "sex"]])
     select, more = rng.choice([("closure", {}), ("marginals", {"rounds": 1}), ("queries", {"rounds": 1, "picks": 2})])
+    if rng.random() < 0.4:  # values inside of bins, by their own counts
+        columns, more = [*columns, "age"], {**more, "bins": {"age": rng.choice([5, 20])}}
     epsilon = rng.choice([1, 10, 1000])
-    words = f"synthesize({columns!r}, {epsilon!r}, select={select!r})"
+    words = f"synthesize({columns!r}, {epsilon!r}, select={select!r}, {more!r})"
     return words, lambda session: session.synthesize(
         confide.marginals(2, columns), epsilon, table="person", rows=5, select=select, **more
     )

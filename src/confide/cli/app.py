@@ -418,6 +418,9 @@ def synthesize(
     rounds: Annotated[str | None, typer.Option("--rounds", metavar="T", help="Rounds of selection.")] = None,
     picks: Annotated[str | None, typer.Option("--picks", metavar="K", help="Queries chosen in a round.")] = None,
     rows: Annotated[str | None, typer.Option("--table-rows", metavar="N", help="Rows of the relaxed table.")] = None,
+    inside: Annotated[
+        str, typer.Option("--inside", metavar="HOW", help="Values in bins: measured, or even at no cost.")
+    ] = "measured",
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet.")] = None,
     records: Annotated[str | None, typer.Option("--records", metavar="N", help="How many records to write.")] = None,
     save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Keep it, for load_synthetic.")] = None,
@@ -431,7 +434,7 @@ def synthesize(
 
     request = synthesizing.SynthesisCommand(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, method, select, rounds, picks,
-        rows, analyst, ledger,
+        rows, inside, analyst, ledger,
     )  # fmt: skip
     if plan:
         synthesizing.plan(request, as_json)

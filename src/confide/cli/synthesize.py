@@ -35,6 +35,7 @@ class SynthesisCommand:
     rounds: str | None
     picks: str | None
     rows: str | None
+    inside: str
     analyst: str
     ledger: str | None
 
@@ -87,6 +88,8 @@ def _tell(
         facts = {
             "table": twin.table.name,
             "columns": list(twin.domain.names),
+            "drawn": twin.drawn,
+            "left_out": twin.left_out,
             "records": len(twin),
             "workload": twin.workload,
             "method": twin.method,
@@ -149,6 +152,7 @@ def _arguments(options: SynthesisCommand) -> dict[str, Any]:
         "rounds": read_whole(options.rounds, "--rounds", 5),
         "picks": read_whole(options.picks, "--picks", 10),
         "rows": read_whole(options.rows, "--table-rows", 200),
+        "inside": options.inside,
     }
 
 

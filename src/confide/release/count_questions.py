@@ -43,6 +43,7 @@ MOST_ROWS: Final = 2**22
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": np.less, "<=": np.less_equal, "=": np.equal, "<>": np.not_equal, ">=": np.greater_equal, ">": np.greater,
 }  # fmt: skip
+_TURNED: dict[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def read_parts(workload: Workload, policy: Policy, catalog: Catalog, domain: Domain) -> Workload:
@@ -157,14 +158,24 @@ def group_places(key: Any, domain: Domain) -> tuple[NDArray[np.int64], int]:
     attribute = domain.attributes[domain.place_of(key_name(key))]
     if isinstance(key, DeclaredKey) or not isinstance(attribute, Binned):
         return np.arange(attribute.size), attribute.size
-    ends = np.array([attribute.ends(place) for place in range(attribute.size)])
-    groups = (ends - key.first) // key.width
+    groups = _groups(key, attribute)
     if np.any(groups[:, 0] != groups[:, 1]):
         raise QueryError(
             f"the bins of {attribute.name} in the synthetic data are wider than those of the query, or cut by them; "
             "group by wider bins"
         )
     return groups[:, 0], key.count
+
+
+def _groups(key: BinnedKey, own: Binned) -> NDArray[np.int64]:
+    """The groups of the first and of the last value of each bin."""
+    ends = np.array([own.ends(place) for place in range(own.size)])
+    return (ends - key.first) // key.width
+
+
+def _groups_cut(key: BinnedKey, own: Binned) -> bool:
+    groups = _groups(key, own)
+    return bool(np.any(groups[:, 0] != groups[:, 1]))
 
 
 def _grouped(counts: NDArray[np.float64], groups: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.float64]:
@@ -207,26 +218,66 @@ def holds(predicate: Predicate, domain: Domain, places: dict[str, NDArray[np.int
         case Compare(operation, Reading() as reading, Constant(index)):
             return _compared(operation, reading.field, index, domain)[places[reading.field.name]]
         case Compare(operation, Constant(index), Reading() as reading):
-            turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operation, operation)
-            return _compared(turned, reading.field, index, domain)[places[reading.field.name]]
+            return _compared(_TURNED.get(operation, operation), reading.field, index, domain)[
+                places[reading.field.name]
+            ]
     raise QueryError(
         "a condition of a workload compares one declared column with constants; write it so, or leave it out"
     )
 
 
-def _compared(operation: str, field: Field, index: int, domain: Domain) -> Truth:
+def cut_columns(question: Question, domain: Domain) -> tuple[str, ...]:
+    """The columns of which a condition or a key cuts through a bin."""
+    found: dict[str, None] = {}
+    pending: list[Any] = [question.summary.where, *(cell.where for cell in question.summary.cells)]
+    while pending:
+        node = pending.pop()
+        match node:
+            case OneOf(Reading() as reading, indices, _):
+                cuts = any(_cut("=", reading.field, index, domain) for index in indices)
+            case Compare(operation, Reading() as reading, Constant(index)):
+                cuts = _cut(operation, reading.field, index, domain)
+            case Compare(operation, Constant(index), Reading() as reading):
+                cuts = _cut(_TURNED.get(operation, operation), reading.field, index, domain)
+            case Both(parts) | Either(parts):
+                pending += parts
+                continue
+            case _:
+                continue
+        if cuts:
+            found[reading.field.name] = None
+    for key in question.keys:
+        own = domain.attributes[domain.place_of(key_name(key))]
+        if isinstance(key, BinnedKey) and isinstance(own, Binned) and _groups_cut(key, own):
+            found[own.name] = None
+    return tuple(found)
+
+
+def _cut(operation: str, field: Field, index: int, domain: Domain) -> bool:
     own = domain.attributes[domain.place_of(field.name)]
     assert isinstance(own, Binned)
+    return _sides(operation, own, index)[1]
+
+
+def _sides(operation: str, own: Binned, index: int) -> tuple[Truth, bool]:
+    """Whether a comparison holds for the first value of each bin, and whether it is otherwise for another of one."""
     ends = np.array([own.ends(place) for place in range(own.size)])
     low, high = (_COMPARE[operation](ends[:, end], index) for end in (0, 1))
     inside = (ends[:, 0] < index) & (index < ends[:, 1]) if operation in ("=", "<>") else np.zeros(own.size, bool)
-    if np.any(low != high) or np.any(inside):
+    return np.asarray(low), bool(np.any(low != high) or np.any(inside))
+
+
+def _compared(operation: str, field: Field, index: int, domain: Domain) -> Truth:
+    own = domain.attributes[domain.place_of(field.name)]
+    assert isinstance(own, Binned)
+    low, cut = _sides(operation, own, index)
+    if cut:
         value = own.value(index)
         raise QueryError(
             f"{own.name} {operation} {value} cuts through a bin of {own.name}; compare with the end of a bin, "
             f"or give narrower bins: bins={{{own.name!r}: ...}}"
         )
-    return np.asarray(low)
+    return low
 
 
 def _all_alike(truths: Iterator[Truth]) -> NDArray[np.bool_]:

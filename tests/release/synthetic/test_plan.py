@@ -63,6 +63,7 @@ def test_a_plan_foresees_the_charges_and_the_noise(
 
         monkeypatch.setattr(LedgerCurator, name, step)
 
+    noted("measure_values")
     noted("measure")
     noted("ask")
     with opened(budget) as session:
@@ -72,9 +73,9 @@ def test_a_plan_foresees_the_charges_and_the_noise(
         entries = [entry for entry in session._holdings.ledger.entries() if entry.kind == "charge"][:-1]
     losses = [of_quanta(read_quanta(entry.body["amount"])) for entry in entries]
     amounts = [float(loss.epsilon if isinstance(loss, PureDP) else loss.rho) for loss in losses]
-    first, *later = plan.steps
+    values, first, *later = plan.steps
     rounds = later[0].times if later else 0
-    foreseen = [first, *(step for _ in range(rounds) for step in later)]
+    foreseen = [values, first, *(step for _ in range(rounds) for step in later)]
     assert amounts == [step.cost for step in foreseen]
     measured = [step.deviation for step in foreseen if step.deviation is not None]
     assert measured == pytest.approx([math.sqrt(variance) for variance in variances])
@@ -94,7 +95,7 @@ def test_widths_are_those_of_the_noise() -> None:
         assert step.largest > step.half_width
         noise = np.abs(np.random.default_rng(1).normal(0, step.deviation, (4_000, step.answers))).max(axis=1)
         assert (noise <= step.largest + 1).mean() >= 0.94
-    assert [step.answers for step in plan.steps] == [4 + 2 + 6, 8 + 24 + 12]
+    assert [step.answers for step in plan.steps] == [116, 4 + 2 + 6, 8 + 24 + 12]
     assert plan.deviation == plan.steps[-1].deviation
 
 
@@ -108,7 +109,10 @@ def test_a_plan_reads_well_and_travels() -> None:
     assert "<table>" in plan._repr_html_()
     facts = plan.to_dict()
     assert (facts["rounds"], facts["picks"], facts["select"]) == (2, 3, "queries")
-    assert [step["kind"] for step in facts["steps"]] == ["measure", "choose", "measure"]
+    assert [step["kind"] for step in facts["steps"]] == ["measure", "measure", "choose", "measure"]
+    assert facts["drawn"]["age"] == "bins of 20, by the model; the values inside by their own noisy counts"
+    assert facts["left_out"]["income"] == "500,001 values; give bins"
+    assert "left out: income (500,001 values; give bins), town (texts)" in text
 
 
 @pytest.mark.parametrize(

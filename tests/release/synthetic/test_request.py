@@ -236,7 +236,7 @@ def test_arithmetic_between_steps_that_fails_ends_in_the_constant_failure(monkey
                 synthesized(session)
             assert caught.value.__context__ is None
         kinds = [entry.kind for entry in session._holdings.ledger.entries()]
-        assert kinds.count("charge") == kinds.count("answer") == 2
+        assert kinds.count("charge") == kinds.count("answer") == 3
 
 
 def test_what_the_callers_own_function_raises_is_the_callers() -> None:

@@ -30,6 +30,7 @@ from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
 from confide.release.request import listed
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
+from confide.release.synthetic.values import ValuesStep, left_for_the_model, value_sets
 from confide.synthesis.curator import (
     MeasuredMarginal,
     MeasuredQueries,
@@ -105,8 +106,10 @@ class LedgerCurator:
         rows: int,
         call: str,
         account: str = AUTO,
+        values: ValuesStep | None = None,
     ) -> None:
         self._holdings, self._tabulation, self._workload = holdings, tabulation, workload
+        self._modelled, self._values = left_for_the_model(cost, values), values
         self._cost, self._tables, self._rows, self._call, self._account = cost, tables, rows, call, account
         self._exact: ExactTables | None = None
         self._step = 0
@@ -158,8 +161,29 @@ class LedgerCurator:
         them over merged places are counts of a coarser marginal, so no more.
         Loss: the share of the call's cost, divided evenly among the marginals (composition).
         """
-        mechanism = step_noise(self._loss(share), len(sets), self._tables)
-        own = self._workload.domain.sizes if merging is None else merged_sizes(merging)
+        names = listed([", ".join(self._workload.domain.names[column] for column in columns) for columns in sets], "; ")
+        return self._marginals(f"measure {names}", sets, self._workload.domain.sizes, self._loss(share), merging)
+
+    def measure_values(self) -> tuple[MeasuredMarginal, ...]:
+        """Noisy counts of every value of the columns whose bins are to be divided, in their order: what the method
+        leaves of the call's cost, but for the last of it, is divided evenly among them.
+        """
+        assert self._values is not None
+        attributes, sets = self._values.attributes, value_sets(self._workload.domain, self._values)
+        sizes = (*self._workload.domain.sizes, *(own.size for own in attributes))
+        names = listed([own.name for own in attributes], "; ")
+        return self._marginals(f"measure values of {names}", sets, sizes, paid_share(self._cost, self._values.share))
+
+    def _marginals(
+        self,
+        what: str,
+        sets: Sequence[tuple[int, ...]],
+        all_sizes: tuple[int, ...],
+        loss: Currency,
+        merging: Merging | None = None,
+    ) -> tuple[MeasuredMarginal, ...]:
+        mechanism = step_noise(loss, len(sets), self._tables)
+        own = all_sizes if merging is None else merged_sizes(merging)
         sizes = [cell_count(own, columns) for columns in sets]
 
         def release(charge: Charge) -> NDArray[np.int64]:
@@ -171,8 +195,7 @@ class LedgerCurator:
             ]
             return np.asarray(mechanism.measure(np.concatenate(counts), self._holdings.randomness).values)
 
-        names = listed([", ".join(self._workload.domain.names[column] for column in columns) for columns in sets], "; ")
-        values = self._once(f"measure {names}", self._loss(share), release)
+        values = self._once(what, loss, release)
         variance = _variance(mechanism)
         parts = np.split(values, np.cumsum(sizes)[:-1])
         return tuple(
@@ -243,7 +266,7 @@ class LedgerCurator:
     # --- pieces -------------------------------------------------------------------------------------------------------
 
     def _loss(self, share: Fraction) -> Currency:
-        return paid_share(self._cost, share)
+        return paid_share(self._modelled, share)
 
     def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
         self._step += 1

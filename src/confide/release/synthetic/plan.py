@@ -1,18 +1,20 @@
 """What a synthesis would measure, with what noise and at what cost, before anything is spent. Public facts only."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from confide.host.notebook import framed, lines
 from confide.ledger.record.terms import Standing
 from confide.mechanism import Additive
+from confide.privacy.budget import Currency
 from confide.privacy.loss import PureDP
 from confide.release.answer.rendering import print_table
 from confide.release.arguments import confidence_level
 from confide.release.cost import BudgetState, Cost, budget_state
+from confide.release.synthetic.drawing import drawn_line, drawn_words, left_out, left_out_line
 from confide.release.synthetic.steps import one_count, paid_share, step_noise
 from confide.synthesis.curator import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
 from confide.synthesis.relaxed import cell_count
@@ -79,6 +81,10 @@ class SynthesisPlan:
     expected: int | None
     affordable: bool
     budget: BudgetState
+    drawn: Mapping[str, str] = field(default_factory=dict)
+    """How records will come to their values, for each of their columns."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the table that records will not have, and why."""
 
     @property
     def deviation(self) -> float:
@@ -104,6 +110,8 @@ class SynthesisPlan:
             "neighbours": self.neighbours,
             "expected_rows": self.expected,
             "affordable": self.affordable,
+            "drawn": dict(self.drawn),
+            "left_out": dict(self.left_out),
         }
 
     def table_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -121,6 +129,7 @@ class SynthesisPlan:
         ]
         if any(step.kind == "choose" for step in self.steps):
             lines.append("a choice finds an error that is at most so much below the largest one")
+        lines += [*drawn_line(dict(self.drawn)), *left_out_line(dict(self.left_out))]
         if self.expected is None:
             lines.append("the policy does not say how many rows there are, so shares of them are not known")
         if not self.affordable:
@@ -161,7 +170,7 @@ def plan_synthesis(standing: Standing, request: "SynthesisRequest", confidence: 
         queries=workload.size,
         method=strategy.words,
         settings=strategy.facts,
-        steps=tuple(_step_of(request, step, level) for step in strategy.steps(workload)),
+        steps=(*_of_values(request, level), *(_step_of(request, step, level) for step in strategy.steps(workload))),
         cost=Cost.of(request.epsilon, request.cost),
         confidence=level,
         unit=request.unit,
@@ -169,32 +178,41 @@ def plan_synthesis(standing: Standing, request: "SynthesisRequest", confidence: 
         expected=request.expected,
         affordable=standing.holds(request.cost),
         budget=budget_state(standing),
+        drawn=drawn_words(request.table, workload.domain, () if request.values is None else request.values.columns),
+        left_out=left_out(request.table, workload.domain),
     )
 
 
 def _step_of(request: "SynthesisRequest", step: SynthesisStep, level: float) -> PlannedStep:
     match step:
         case MeasureSets(what, sets, share, times):
-            noise = step_noise(paid_share(request.cost, share), len(sets), request.tables)
+            noise = step_noise(paid_share(request.modelled, share), len(sets), request.tables)
             answers = sum(cell_count(request.workload.domain.sizes, columns) for columns in sets)
-            return _measured(request, what, noise, share, answers, level, times)
+            return _measured(what, noise, _amount(request.modelled, share), answers, level, times)
         case MeasureQueries(what, count, share, times):
-            noise = step_noise(paid_share(request.cost, share), count, one_count(request.rows))
-            return _measured(request, what, noise, share, count, level, times)
+            noise = step_noise(paid_share(request.modelled, share), count, one_count(request.rows))
+            return _measured(what, noise, _amount(request.modelled, share), count, level, times)
         case ChooseAmong():
             return _chosen(request, step, level)
     assert_never(step)
 
 
-def _measured(
-    request: "SynthesisRequest", what: str, noise: Additive, share: Fraction, answers: int, level: float, times: int
-) -> PlannedStep:
+def _of_values(request: "SynthesisRequest", level: float) -> Iterator[PlannedStep]:
+    step = request.values
+    if step is not None:
+        noise = step_noise(paid_share(request.cost, step.share), len(step.columns), request.tables)
+        answers = sum(own.size for own in step.attributes)
+        words = "every value of 1 column" if len(step.columns) == 1 else f"every value of {len(step.columns)} columns"
+        yield _measured(f"{words} in bins", noise, _amount(request.cost, step.share), answers, level, 1)
+
+
+def _measured(what: str, noise: Additive, cost: float, answers: int, level: float, times: int) -> PlannedStep:
     every = 1 - (1 - level) / max(1, answers)  # all of them at once, by the union bound
     return PlannedStep(
         "measure",
         f"measure {what}",
         times,
-        _amount(request, share),
+        cost,
         answers,
         noise.name,
         math.sqrt(noise.law.variance),
@@ -205,16 +223,16 @@ def _measured(
 
 def _chosen(request: "SynthesisRequest", step: ChooseAmong, level: float) -> PlannedStep:
     """An exponential mechanism misses the largest score by more than t with probability at most m·exp(-εt / 2Δ)."""
-    epsilon = selection_epsilon(paid_share(request.cost, step.share), step.picks)
+    epsilon = selection_epsilon(paid_share(request.modelled, step.share), step.picks)
     reach = {"cells": request.rows, "tables": request.tables.l1, "other": None}[step.errors]
     odds = 2 * math.log(step.among / (1 - level)) / float(epsilon)
     short = None if reach is None else float(math.ceil(reach * odds))
-    cost = _amount(request, step.share)
+    cost = _amount(request.modelled, step.share)
     return PlannedStep("choose", f"choose {step.what}", step.times, cost, 0, "exponential", None, None, short)
 
 
-def _amount(request: "SynthesisRequest", share: Fraction) -> float:
-    loss = paid_share(request.cost, share)
+def _amount(cost: Currency, share: Fraction) -> float:
+    loss = paid_share(cost, share)
     return float(loss.epsilon if isinstance(loss, PureDP) else loss.rho)
 
 

@@ -23,7 +23,18 @@ from confide.release.count_questions import read_parts
 from confide.release.expected import expected_rows
 from confide.release.guard import callers, listening, settled, was_charged
 from confide.release.holdings import Holdings
+from confide.release.synthetic.values import (
+    MEASURED,
+    ValuesStep,
+    left_for_the_model,
+    shares_of_values,
+    value_sets,
+    values_step,
+    with_values,
+)
 from confide.release.whole_table import tabulated
+from confide.synthesis.curator import Synthesized
+from confide.synthesis.inside import ValueShares
 from confide.synthesis.method import SynthesisMethod, SynthesisStrategy, method_named
 from confide.workload import BoundWorkload, Domain, Workload, domain_of
 from confide.workload.identity import WORKLOAD_SPELLING
@@ -49,6 +60,7 @@ class SynthesisOptions:
     picks: int | None = None
     rows: int | None = None
     account: object = AUTO
+    inside: object = MEASURED
 
     def given(self) -> dict[str, Any]:
         """What is set of what a method may take; the rest follows."""
@@ -76,9 +88,17 @@ class SynthesisRequest:
     neighbours: Any
     expected: int | None
     account: str
+    values: ValuesStep | None = None
+
+    @property
+    def modelled(self) -> Currency:
+        """What the method has of the call's cost."""
+        return left_for_the_model(self.cost, self.values)
 
     def identity(self) -> str:
-        parts = (self.table.name, self.method.name, self.workload, self.strategy, self.epsilon)
+        parts: tuple[object, ...] = (self.table.name, self.method.name, self.workload, self.strategy, self.epsilon)
+        if self.values is not None:
+            parts = (*parts, self.values.identity())
         return written("synthesis", *parts, spelling={**WORKLOAD_SPELLING, **self.method.spelling})
 
 
@@ -134,6 +154,7 @@ def _curator(holdings: Holdings, request: SynthesisRequest) -> "LedgerCurator":
         request.rows,
         call,
         request.account,
+        request.values,
     )
 
 
@@ -157,11 +178,14 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "
         paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(request.epsilon)} was spent"
         return f"{paid}; the same call goes on where this one stopped"
 
+    def run() -> tuple[Synthesized, Mapping[int, ValueShares]]:
+        step = request.values
+        noisy = () if step is None else curator.measure_values()
+        found = request.method.run(curator, request.workload, request.strategy)
+        return found, {} if step is None else shares_of_values(step, noisy, request.workload.domain, found.model)
+
     try:
-        found = settled(
-            lambda: request.method.run(curator, request.workload, request.strategy),
-            lambda: curator.paid,
-        )
+        found, values = settled(run, lambda: curator.paid)
     except KeyboardInterrupt as stopped:
         stopped.add_note(so_far())
         raise
@@ -183,6 +207,7 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "
         unit=request.unit,
         neighbours=request.neighbours,
         test_noise=not holdings.randomness.kernel,
+        values=values,
     )
 
     # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.
@@ -239,15 +264,16 @@ def bind_synthesis(
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
     epsilon = exact_epsilon(options.epsilon)
     cost = budget.cost(epsilon)
-    counted = tabulated(policy, holdings.engine, table, workload.domain, ())
+    values = values_step(workload.domain, options.inside)
+    counted = tabulated(policy, holdings.engine, table, with_values(workload.domain, values), ())
     rows = counted.rows
     expected = expected_rows(counted.whole, policy)
-    strategy = method.planned(workload, cost, expected, rows, options.given())
+    strategy = method.planned(workload, left_for_the_model(cost, values), expected, rows, options.given())
     require_room(strategy.room(workload), f"the table of {strategy.words}", "use fewer rows or wider bins")
     return SynthesisRequest(
         table,
         workload,
-        replace(counted.tabulation, sets=strategy.reads(workload)),
+        replace(counted.tabulation, sets=(*strategy.reads(workload), *value_sets(workload.domain, values))),
         method,
         strategy,
         epsilon,
@@ -258,6 +284,7 @@ def bind_synthesis(
         counted.neighbours,
         expected,
         account or budget.rule,
+        values,
     )
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -21,11 +21,24 @@ from confide.privacy.budget import Budget
 from confide.privacy.public_randomness import fresh_public_generator, public_generator
 from confide.release.answer.frames import as_pandas, as_polars
 from confide.release.cost import Cost
-from confide.release.count_questions import answer_counts, count_question, read_parts
+from confide.release.count_questions import answer_counts, count_question, cut_columns, read_parts
+from confide.release.synthetic.drawing import drawn_line, drawn_words, left_out, left_out_line
 from confide.release.synthetic.records import records
+from confide.release.synthetic.values import bins_of, one_by_one
 from confide.synthesis.curator import ShareTable
+from confide.synthesis.inside import RefinedTable, ValueShares
 from confide.synthesis.method import method_named
-from confide.workload import Binned, BoundWorkload, Domain, Workload, counting_answer, domain_of, threshold_blocks
+from confide.workload import (
+    Binned,
+    BoundWorkload,
+    Domain,
+    Sql,
+    Tables,
+    Workload,
+    counting_answer,
+    domain_of,
+    threshold_blocks,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -62,6 +75,8 @@ class Synthetic:
     test_noise: bool = False
     kind: str = "rap"
     """The name of the method, which reads its table again."""
+    values: Mapping[int, ValueShares] = field(default_factory=dict)
+    """Of columns in bins, by place, how the values lie in each bin, where that was measured."""
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before the call that gave it, which cost nothing then."""
 
@@ -77,7 +92,7 @@ class Synthetic:
             raise ParameterError(f"n = {n!r} is not a number of records; write a whole number from 1")
         generator = fresh_public_generator()
         places = self.model.draw(self._expected() if n is None else n, generator)
-        return records(self.table, self.domain, places, generator)
+        return records(self.table, self.domain, places, generator, self.values)
 
     def to_arrow(self) -> "pyarrow.Table":
         """The same records each time: the sample that stands for this synthetic data wherever a frame is wanted."""
@@ -86,7 +101,18 @@ class Synthetic:
     @cached_property
     def _records(self) -> "pyarrow.Table":
         generator = public_generator(zlib.crc32(self.model.to_bytes()))
-        return records(self.table, self.domain, self.model.draw(self._expected(), generator), generator)
+        places = self.model.draw(self._expected(), generator)
+        return records(self.table, self.domain, places, generator, self.values)
+
+    @property
+    def drawn(self) -> dict[str, str]:
+        """How records come to their values, for each of their columns."""
+        return drawn_words(self.table, self.domain, self.values)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The columns of the table that records do not have, and why."""
+        return left_out(self.table, self.domain)
 
     def _expected(self) -> int:
         if len(self) > _MOST_RECORDS:
@@ -128,15 +154,38 @@ class Synthetic:
             return self._answer_sql(question)
         if not isinstance(question, Workload):
             raise ParameterError(f"give a workload or a COUNT query, not {type(question).__name__}")
-        read = read_parts(question, self._policy, _NoCatalog(), self.domain)
-        return Answers(read.bound(self.domain), self.model, self.total)
+        domain, table = self._divided(self._cut_by(question))
+        read = read_parts(question, self._policy, _NoCatalog(), domain)
+        return Answers(read.bound(domain), table, self.total)
 
     def _answer_sql(self, text: str) -> "pyarrow.Table":
         import pyarrow as pa  # noqa: PLC0415
 
         question = count_question(text, self._policy, _NoCatalog(), self.domain)
-        found = answer_counts(question, self.domain, self.model, self.total)
+        domain, table = self._divided(cut_columns(question, self.domain))
+        found = answer_counts(question, domain, table, self.total)
         return pa.table({name: pa.array(values) for name, values in found.items()})
+
+    def _cut_by(self, workload: Workload) -> set[str]:
+        """The columns whose bins single counts in SQL cut through. Thresholds speak of the bins."""
+        questions = []
+        for part in workload.parts:
+            if not isinstance(part, Sql):
+                return set()
+            questions.append(count_question(part.text, self._policy, _NoCatalog(), self.domain))
+        if any(question.keys for question in questions):
+            return set()
+        return {name for question in questions for name in cut_columns(question, self.domain)}
+
+    def _divided(self, names: Collection[str]) -> tuple[Domain, Tables]:
+        """The table with the bins of some columns divided into values, as far as those were measured."""
+        places = {self.domain.place_of(name) for name in names} & set(self.values)
+        if not places:
+            return self.domain, self.model
+        attributes = tuple(
+            one_by_one(own) if place in places else own for place, own in enumerate(self.domain.attributes)
+        )
+        return Domain(self.domain.table, attributes), RefinedTable(self.model, {p: self.values[p] for p in places})
 
     @cached_property
     def _policy(self) -> Policy:
@@ -171,8 +220,11 @@ class Synthetic:
             "notes": list(self.notes),
             "test_noise": self.test_noise,
         }
+        if self.values:
+            facts["values"] = [self.domain.names[place] for place in sorted(self.values)]
+        shares = b"".join(self.values[place].shares.astype("<f8").tobytes() for place in sorted(self.values))
         text = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
-        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + self.model.to_bytes(), 6)
+        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + shares + self.model.to_bytes(), 6)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Synthetic":
@@ -190,8 +242,9 @@ class Synthetic:
             cost, notes = Cost.from_dict(facts.pop("cost")), tuple(facts.pop("notes"))
             if not (isfinite(facts["total"]) and facts["total"] >= 0 and isfinite(facts["loss"])):
                 raise ValueError("numbers that a synthesis does not leave")
-            model = method_named(facts.get("kind", "rap")).load(content[4 + length :], domain.sizes)
-            return cls(table, domain, model, cost=cost, notes=notes, **facts)
+            values, end = _values_in(content, 4 + length, domain, facts.pop("values", []))
+            model = method_named(facts.get("kind", "rap")).load(content[end:], domain.sizes)
+            return cls(table, domain, model, cost=cost, notes=notes, values=values, **facts)
         except ConfideError:
             raise
         except Exception as error:  # what a file says may be wrong in any way
@@ -212,6 +265,8 @@ class Synthetic:
             f"synthetic {self.table.name}: about {len(self):,} records ({sizes})",
             f"fitted to {self.workload} by {self.method}",
             f"cost {self.cost}, unit {self.unit}, {self.neighbours}",
+            *drawn_line(self.drawn),
+            *left_out_line(self.left_out),
             *self.notes,
         ]
         return "\n".join([*lines, "TEST NOISE: protects nobody"] if self.test_noise else lines)
@@ -222,7 +277,7 @@ class Answers:
     """The answers of a workload, computed as they are looked at: never all of them at once."""
 
     workload: BoundWorkload
-    model: ShareTable
+    model: Tables
     total: float
 
     def __len__(self) -> int:
@@ -274,6 +329,20 @@ class _NoCatalog:
 
     def distinct(self, table: str, columns: tuple[str, ...], most: int) -> None:
         raise KeyError(table)
+
+
+def _values_in(content: bytes, at: int, domain: Domain, names: Sequence[str]) -> tuple[dict[int, ValueShares], int]:
+    """The shares of values that were kept, and where they end."""
+    found = {}
+    for name in names:
+        place = domain.place_of(name)
+        binned = domain.attributes[place]
+        if not isinstance(binned, Binned):
+            raise TypeError("values inside of a column without bins")
+        bins = bins_of(binned)
+        found[place] = ValueShares(bins, np.frombuffer(content, "<f8", len(bins), at).astype(np.float64))
+        at += 8 * len(bins)
+    return found, at
 
 
 def _inflated(compressed: bytes) -> bytes:
