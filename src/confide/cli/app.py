@@ -411,7 +411,9 @@ def synthesize(
         str | None, typer.Option("--columns", metavar="NAMES", help="Only these columns: age,sex,region.")
     ] = None,
     bins: Annotated[str | None, typer.Option("--bins", metavar="WIDTHS", help="Widths of bins: age=10.")] = None,
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="rap, mst; see the documentation.")] = "rap",
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="rap, mst, aim; see the documentation.")
+    ] = "rap",
     select: Annotated[
         str, typer.Option("--select", metavar="HOW", help="closure, marginals, queries or all; see the documentation.")
     ] = "auto",

@@ -276,13 +276,14 @@ class Session(WorkloadCalls):
         picks: int | None = None,
         rows: int | None = None,
         inside: str = "measured",
+        megabytes: int | None = None,
         account: str = "auto",
     ) -> "SynthesisPlan":
         """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
         from confide.release.synthetic.request import SynthesisOptions, plan  # noqa: PLC0415  loaded when used
 
         options = SynthesisOptions(
-            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account, inside
+            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account, inside, megabytes
         )
         return plan(self._holdings, options, confidence)
 
@@ -300,20 +301,21 @@ class Session(WorkloadCalls):
         picks: int | None = None,
         rows: int | None = None,
         inside: str = "measured",
+        megabytes: int | None = None,
         progress: Tell | None = None,
         account: str = "auto",
     ) -> "Synthetic":
         """Synthetic data that answers a workload; `epsilon` is the cost of the whole call.
 
-        `columns` and `bins` say which columns and in bins of which widths; what to measure, in how many rounds and with
-        how many rows of the relaxed table follows from public facts unless it is set. Columns in bins that have at most
-        4,096 values are counted value by value as well, for a tenth of the cost, unless `inside` is "even". A call that
-        was stopped goes on where it stopped when it is made again.
+        `columns` and `bins` say which columns and in bins of which widths; what to measure, in how many rounds, with
+        how many rows of the relaxed table or megabytes of a model follows from public facts unless it is set. Columns
+        in bins that have at most 4,096 values are counted value by value as well, for a tenth of the cost, unless
+        `inside` is "even". A call that was stopped goes on where it stopped when it is made again.
         """
         from confide.release.synthetic.request import SynthesisOptions, synthesize  # noqa: PLC0415  loaded when used
 
         options = SynthesisOptions(
-            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account, inside
+            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account, inside, megabytes
         )
         return synthesize(self._holdings, options, progress)
 

@@ -16,6 +16,7 @@ from confide.host.fork import inherited
 from confide.privacy.amount import shown_value
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
+from confide.synthesis.aim import AIM_SPELLING, aim_strategy
 from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthesized
 from confide.synthesis.markov import MarkovTable
 from confide.synthesis.mst import MST_SPELLING, mst_strategy
@@ -101,6 +102,14 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         ("select", "rounds", "picks", "rows"),
     ),
     "mst": SynthesisMethod("mst", mst_strategy, MST_SPELLING, "confide.synthesis.mst", MarkovTable.from_bytes),
+    "aim": SynthesisMethod(
+        "aim",
+        aim_strategy,
+        AIM_SPELLING,
+        "confide.synthesis.aim",
+        MarkovTable.from_bytes,
+        takes=("rounds", "megabytes"),
+    ),
 }
 
 

@@ -30,4 +30,8 @@ MUTANTS = (
     Mutant("a model's shares of any size", "synthesis/scores.py", "np.fmin(np.fmax(shares.astype(np.float64) * total * STEPS, 0.0), float(_LARGEST))", "shares.astype(np.float64) * total * STEPS", "tests/synthesis/test_scores.py::test_whatever_the_model_says_a_row_moves_a_score_by_a_row[inf]"),
     Mutant("all edges of a tree at the price of one", "synthesis/mst.py", "return Fraction(1, 3 * self.edges(workload))", "return Fraction(1, 3)", "tests/synthesis/test_mst.py::test_a_run_spends_its_whole_share_and_buys_no_more[sizes0]"),
     Mutant("a choice of tables by any score without its sensitivity", "release/synthetic/curator.py", "score.sensitivity(self.change))", "1)", "tests/release/synthetic/test_curator.py::test_a_choice_by_a_score_has_the_law_of_its_sensitivity"),
+    Mutant("first columns that are not counted", "synthesis/aim.py", "        self._left -= strategy.ones(self._workload)\n", "", "tests/synthesis/test_aim.py::test_a_run_spends_its_whole_share_and_buys_no_more[2-rho1]"),
+    Mutant("rounds that are not counted", "synthesis/aim.py", "        self._left -= share\n", "        self._left -= share / 2\n", "tests/synthesis/test_aim.py::test_a_run_spends_its_whole_share_and_buys_no_more[2-rho1]"),
+    Mutant("rounds that grow as if for ρ", "synthesis/aim.py", "share *= 2 if strategy.pure else 4", "share *= 4", "tests/synthesis/test_aim.py::test_rounds_that_change_nothing_are_followed_by_fewer_and_more_exact_ones[True]"),
+    Mutant("a model of any size", "synthesis/aim.py", "if held[place] or tree_bytes(self._sizes, [*measured, columns]) <= most", "", "tests/synthesis/test_aim.py::test_the_model_stays_within_its_size"),
 )  # fmt: skip

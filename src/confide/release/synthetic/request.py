@@ -61,11 +61,12 @@ class SynthesisOptions:
     rows: int | None = None
     account: object = AUTO
     inside: object = MEASURED
+    megabytes: int | None = None
 
     def given(self) -> dict[str, Any]:
         """What is set of what a method may take; the rest follows."""
         select = plain_text(self.select)
-        listed = {"rounds": self.rounds, "picks": self.picks, "rows": self.rows}
+        listed = {"rounds": self.rounds, "picks": self.picks, "rows": self.rows, "megabytes": self.megabytes}
         return ({} if select == "auto" else {"select": select}) | {
             name: value for name, value in listed.items() if value is not None
         }
