@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.mechanism import KernelRandomness
 from confide.privacy.budget import Currency
 from confide.privacy.loss import PureDP
-from confide.release.workload.noise import block_noise
+from confide.release.block_noise import block_noise
 from confide.release.workload.partition_price import PARTITIONS, Split
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.asked_parts import MOST_OPTIMISED, asked_of_parts, line_for_parts

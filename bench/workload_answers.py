@@ -13,8 +13,8 @@ import numpy as np
 import confide
 from confide.mechanism import KernelRandomness
 from confide.privacy.loss import ZCDP, PureDP
+from confide.release.block_noise import noises_for
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import noises_for
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import UnitChange
 from confide.workload.strategy.design import designs

@@ -163,7 +163,7 @@ def test_a_stop_at_any_step_leaves_the_call_to_be_made_again(product: Product, m
         spent = trial.session.budget.spent
         assert what_leaves(call)[0] == "answered"
         assert entries(trial.session)[before:].count("charge") == entries(trial.session)[before:].count("answer")
-        if product.name != "synthesis":
+        if not product.name.startswith("synthesis"):
             assert trial.session.budget.spent == spent
     trial.close()
 

@@ -30,9 +30,9 @@ from confide.mechanism.smooth.smooth import Smooth, SmoothLog
 from confide.mechanism.smooth.vector import SmoothVector
 from confide.privacy.loss import ZCDP, PrivacyLoss, PureDP
 from confide.release import question_call
+from confide.release.block_noise import BlockNoise
 from confide.release.synthetic.curator import LedgerCurator
 from confide.release.workload import partition_price
-from confide.release.workload.noise import BlockNoise
 from confide.synthesis.selection import LargestError
 from confide.trust import clip, median, optimal, plug_in
 from confide.trust import exponential_decider as exponential

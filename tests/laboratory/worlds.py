@@ -340,6 +340,10 @@ def _synthesis_call(pair: Pair, rng: Random) -> tuple[str, Call]:
     if rng.random() < 0.4:  # values inside of bins, by their own counts
         columns, more = [*columns, "age"], {**more, "bins": {"age": rng.choice([5, 20])}}
     epsilon = rng.choice([1, 10, 1000])
+    if rng.random() < 0.3:  # by a design, and fitted without rounds
+        more = {name: own for name, own in more.items() if name == "bins"} | {"method": "planned"}
+        words = f"synthesize({columns!r}, {epsilon!r}, {more!r})"
+        return words, lambda session: session.synthesize(confide.marginals(2, columns), epsilon, table="person", **more)
     words = f"synthesize({columns!r}, {epsilon!r}, select={select!r}, {more!r})"
     return words, lambda session: session.synthesize(
         confide.marginals(2, columns), epsilon, table="person", rows=5, select=select, **more

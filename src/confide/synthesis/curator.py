@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.workload import Tables
+from confide.workload.strategy.design import Design
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +79,17 @@ class Score(Protocol):
 
     def of(self, place: int, counts: NDArray[np.int64]) -> int:
         """The score of the candidate at `place`, whose exact counts have an axis for each of its columns."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredEffect:
+    """What some columns tell beside their parts: noisy counts of the cells of their marginal, without its means along
+    each column. Of no columns it is the number of all rows. `variance` is that of every contrast of length 1.
+    """
+
+    columns: tuple[int, ...]
+    counts: NDArray[np.float64]
+    variance: float
 
 
 def total_of(measured: tuple[Measured, ...], known: int | None) -> float:
@@ -161,7 +173,20 @@ class MeasureQueries:
     times: int = 1
 
 
-SynthesisStep = MeasureSets | ChooseAmong | MeasureQueries
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureDesign:
+    """What a design measures, each of its blocks for its own part of the share."""
+
+    what: str
+    design: Design
+    share: Fraction
+    answers: int
+    """How many counts follow from it."""
+    tables: int
+    """In how many tables they are."""
+
+
+SynthesisStep = MeasureSets | MeasureDesign | ChooseAmong | MeasureQueries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,6 +221,9 @@ class Curator(Protocol):
 
     def choose(self, candidates: Sequence[tuple[int, ...]], score: Score, share: Fraction) -> int:
         """The candidate whose score is about the largest."""
+
+    def measure_design(self, design: Design, share: Fraction) -> tuple[MeasuredMarginal | MeasuredEffect, ...]:
+        """What each block of a design tells; each block has its own part of the share."""
 
     def choose_set(self, candidates: Sequence[tuple[int, ...]], model: Model, share: Fraction) -> int:
         """The candidate whose largest cell error is about the largest."""

@@ -18,8 +18,10 @@ from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.aim import AIM_SPELLING, aim_strategy
 from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthesized
+from confide.synthesis.full import FullTable
 from confide.synthesis.markov import MarkovTable
 from confide.synthesis.mst import MST_SPELLING, mst_strategy
+from confide.synthesis.planned_strategy import PLANNED_SPELLING, choose_planned
 from confide.synthesis.relaxed import RelaxedTable
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
 from confide.workload import BoundWorkload
@@ -109,6 +111,14 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         "confide.synthesis.aim",
         MarkovTable.from_bytes,
         takes=("rounds", "megabytes"),
+    ),
+    "planned": SynthesisMethod(
+        "planned",
+        choose_planned,
+        PLANNED_SPELLING,
+        "confide.synthesis.planned",
+        FullTable.from_bytes,
+        takes=("select",),
     ),
 }
 

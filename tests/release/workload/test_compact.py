@@ -15,6 +15,7 @@ from confide.mechanism import DiscreteGaussian, TestRandomness
 from confide.mechanism.noise.gaussians import gaussians
 from confide.privacy.limits import LONGEST_ANSWER
 from confide.privacy.loss import ZCDP
+from confide.release.block_noise import BlockNoise, noises_for
 from confide.release.workload import compact_design, compact_measure
 from confide.release.workload.compact_design import (
     CompactDesign,
@@ -30,7 +31,6 @@ from confide.release.workload.compact_design import (
 )
 from confide.release.workload.compact_measure import noised
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import BlockNoise, noises_for
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import UnitChange
 from confide.workload.strategy.design import designs

@@ -9,7 +9,7 @@ import pytest
 from confide.errors import EpsilonTooSmall
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace, TestRandomness
 from confide.privacy.loss import ZCDP, PureDP
-from confide.release.workload.noise import BlockNoise, block_noise, noises_for
+from confide.release.block_noise import BlockNoise, block_noise, noises_for
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import ProductBlock, UnitChange
 from confide.workload.strategy.design import designs

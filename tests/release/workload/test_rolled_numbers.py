@@ -13,8 +13,9 @@ from confide.mechanism.interval.many import laplace_pair_width
 from confide.mechanism.noise.randomness import TestRandomness
 from confide.policy import load
 from confide.query import bind
+from confide.release.block_noise import BlockNoise
 from confide.release.workload.mean_intervals import ratio_ends
-from confide.release.workload.noise import BlockNoise, widths
+from confide.release.workload.noise import widths
 from confide.release.workload.rolled_numbers import change_of
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.each_cell import IdentityLine

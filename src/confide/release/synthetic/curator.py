@@ -29,9 +29,11 @@ from confide.release.account import AUTO
 from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
 from confide.release.request import listed
+from confide.release.synthetic.design_step import design_noises, released, told
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
 from confide.release.synthetic.values import ValuesStep, left_for_the_model, value_sets
 from confide.synthesis.curator import (
+    MeasuredEffect,
     MeasuredMarginal,
     MeasuredQueries,
     Merging,
@@ -45,6 +47,7 @@ from confide.synthesis.curator import (
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import LargestError, TopErrors, selection_epsilon
 from confide.workload import BoundWorkload, ExactTables, threshold_blocks
+from confide.workload.strategy.design import Design
 
 MOST_COUNTED: Final = 2.0**62
 """No count of a model is taken for larger."""
@@ -220,6 +223,21 @@ class LedgerCurator:
             return np.array([mechanism.choose(np.array(scores, dtype=np.int64), self._holdings.randomness)])
 
         return int(self._once(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
+
+    def measure_design(self, design: Design, share: Fraction) -> tuple[MeasuredMarginal | MeasuredEffect, ...]:
+        """Releases what each block of a design measures, with noise on each number.
+
+        Neighbours: the policy's. One unit changes a block by no more than its strategies' norms say. Loss: the share of
+        the call's cost, divided among the blocks as the design says (composition); theorem: see `BlockNoise.measure`.
+        """
+        loss = self._loss(share)
+        noises = design_noises(design, loss, self.change)
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            return released(design, noises, self._read(charge), self._holdings.randomness)
+
+        names = listed([", ".join(self._workload.domain.names[c] for c in own.columns) for own in design.blocks], "; ")
+        return told(design, noises, self._once(f"measure parts of {names}", loss, release))
 
     def choose_set(self, candidates: Sequence[tuple[int, ...]], model: Model, share: Fraction) -> int:
         mechanism = LargestError(selection_epsilon(self._loss(share), 1), self._rows)

@@ -13,10 +13,12 @@ from confide.privacy.budget import Currency
 from confide.privacy.loss import PureDP
 from confide.release.answer.rendering import print_table
 from confide.release.arguments import confidence_level
+from confide.release.block_noise import forecast
 from confide.release.cost import BudgetState, Cost, budget_state
+from confide.release.synthetic.design_step import design_noises
 from confide.release.synthetic.drawing import drawn_line, drawn_words, left_out, left_out_line
 from confide.release.synthetic.steps import one_count, paid_share, step_noise
-from confide.synthesis.curator import ChooseAmong, MeasureQueries, MeasureSets, SynthesisStep
+from confide.synthesis.curator import ChooseAmong, MeasureDesign, MeasureQueries, MeasureSets, SynthesisStep, UnitReach
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.selection import selection_epsilon
 
@@ -192,6 +194,8 @@ def _step_of(request: "SynthesisRequest", step: SynthesisStep, level: float) -> 
         case MeasureQueries(what, count, share, times):
             noise = step_noise(paid_share(request.modelled, share), count, one_count(request.rows))
             return _measured(what, noise, _amount(request.modelled, share), count, level, times)
+        case MeasureDesign():
+            return _designed(request, step, level)
         case ChooseAmong():
             return _chosen(request, step, level)
     assert_never(step)
@@ -219,6 +223,21 @@ def _measured(what: str, noise: Additive, cost: float, answers: int, level: floa
         float(noise.law.half_width(level)),
         float(noise.law.half_width(min(every, 1 - 1e-12))),
     )
+
+
+def _designed(request: "SynthesisRequest", step: MeasureDesign, level: float) -> PlannedStep:
+    """Of the counts that follow, as sums: the root of their mean variance, and widths by the law of one number, which
+    has the heavier tails.
+    """
+    loss = paid_share(request.modelled, step.share)
+    noises = design_noises(step.design, loss, UnitReach(request.rows, request.tables.l1))
+    deviation = math.sqrt(forecast(step.design, noises) / step.tables)
+    law = max((noise.law for noise in noises), key=lambda law: law.variance)
+    every = min(1 - (1 - level) / max(1, step.answers), 1 - 1e-12)
+    half, widest = (float(law.half_width(own)) / math.sqrt(law.variance) * deviation for own in (level, every))
+    kind = "discrete Gaussian" if step.design.noise == "gaussian" else "discrete Laplace"
+    amount = _amount(request.modelled, step.share)
+    return PlannedStep("measure", f"measure {step.what}", 1, amount, step.answers, kind, deviation, half, widest)
 
 
 def _chosen(request: "SynthesisRequest", step: ChooseAmong, level: float) -> PlannedStep:

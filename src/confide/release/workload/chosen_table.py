@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from confide.release.block_noise import BlockNoise
 from confide.release.workload.measured_design import Ends
-from confide.release.workload.noise import BlockNoise
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.line import Floats, Integers, Kind, count_of, stretches
 

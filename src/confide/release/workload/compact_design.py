@@ -22,8 +22,8 @@ import numpy as np
 from confide.mechanism import DiscreteGaussian
 from confide.mechanism.noise.handful import LARGEST_SCALE
 from confide.privacy.limits import LONGEST_ANSWER
+from confide.release.block_noise import BlockNoise
 from confide.release.workload.measured_design import Ends, MeasuredDesign
-from confide.release.workload.noise import BlockNoise
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import FINE_BITS, ProductBlock
 from confide.workload.strategy.design import Design

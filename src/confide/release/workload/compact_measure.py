@@ -16,9 +16,9 @@ from confide.mechanism.noise.randomness import Randomness
 from confide.privacy.charge import Charge
 from confide.query.grouping import key_size
 from confide.query.tabulation import Tabulation
+from confide.release.block_noise import BlockNoise
 from confide.release.holdings import Holdings
 from confide.release.workload.compact_design import CompactDesign, packed, runs, steps, variances, within_room
-from confide.release.workload.noise import BlockNoise
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.design import Design
 from confide.workload.strategy.line import Integers

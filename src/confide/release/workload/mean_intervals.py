@@ -7,8 +7,9 @@ import numpy as np
 
 from confide.mechanism import DiscreteLaplace
 from confide.mechanism.interval.many import laplace_pair_width
+from confide.release.block_noise import BlockNoise
 from confide.release.workload.measured_design import Ends
-from confide.release.workload.noise import BlockNoise, widths
+from confide.release.workload.noise import widths
 from confide.workload.strategy.line import Floats
 
 ROUNDED: Final = 1 + 1e-7

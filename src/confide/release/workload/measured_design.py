@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanism import DiscreteGaussian, DiscreteLaplace
-from confide.release.workload.noise import BlockNoise, powers, widths
+from confide.release.block_noise import BlockNoise
+from confide.release.workload.noise import powers, widths
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.block import ProductBlock
 from confide.workload.strategy.design import mean_lengths

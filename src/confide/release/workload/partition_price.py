@@ -17,11 +17,12 @@ from confide.privacy.amount import root
 from confide.privacy.budget import Currency
 from confide.privacy.charge import Charge
 from confide.privacy.loss import ZCDP, PureDP
+from confide.release.block_noise import BlockNoise, block_noise, forecast, noises_for
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.workload.answers import WorkloadAnswers
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import BlockNoise, block_noise, forecast, noises_for, powers, widths
+from confide.release.workload.noise import powers, widths
 from confide.release.workload.partitioned import PartitionedDesign
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.asked_parts import line_for_parts, tree_of_parts

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from confide.release.block_noise import BlockNoise
 from confide.release.workload.chosen_table import MARK, ChosenTable
 from confide.release.workload.measured_design import Ends, MeasuredDesign, answered
-from confide.release.workload.noise import BlockNoise
 from confide.workload.asked import AskedTable
 from confide.workload.strategy.line import Floats, Integers, Kind, stretches
 from confide.workload.strategy.partition import CellGrid, Partition

@@ -18,6 +18,7 @@ from confide.query.spelling import nearest
 from confide.release.account import AUTO
 from confide.release.answer.size import require_room
 from confide.release.arguments import plain_text, private_table
+from confide.release.block_noise import BlockNoise, forecast
 from confide.release.cost import Cost
 from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
@@ -27,7 +28,7 @@ from confide.release.workload.compact_design import CompactDesign, compact_bits,
 from confide.release.workload.compact_measure import measured_compactly
 from confide.release.workload.measured_design import MeasuredDesign
 from confide.release.workload.net_price import NET, PricedNet, price_net
-from confide.release.workload.noise import BlockNoise, best_design, forecast, read_blocks
+from confide.release.workload.noise import best_design, read_blocks
 from confide.release.workload.partition_price import (
     AUTO_PARTS,
     PARTITIONS,

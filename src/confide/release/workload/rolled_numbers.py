@@ -28,6 +28,7 @@ from confide.query.tree import Summary
 from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.answer.evaluation import Linear, linear_form
 from confide.release.answer.size import require_room
+from confide.release.block_noise import BlockNoise, noises_for
 from confide.release.cost import Cost
 from confide.release.expected import known_size
 from confide.release.holdings import Holdings
@@ -35,7 +36,7 @@ from confide.release.least_epsilon import made_at
 from confide.release.workload.answers import whole_ends
 from confide.release.workload.mean_intervals import ratio_ends
 from confide.release.workload.measured_design import Ends, MeasuredDesign
-from confide.release.workload.noise import BlockNoise, best_design, noises_for, widths
+from confide.release.workload.noise import best_design, widths
 from confide.release.workload.rolled_keys import (
     ROW_BYTES,
     cells_in,

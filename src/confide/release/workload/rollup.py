@@ -22,6 +22,7 @@ from confide.release.answer.answer import Answer, KeyColumn, ValueColumn
 from confide.release.answer.plan import Plan, PlannedColumn, Within
 from confide.release.answer.size import require_room
 from confide.release.arguments import confidence_level, exact_epsilon
+from confide.release.block_noise import BlockNoise
 from confide.release.cost import Cost, budget_state, rooms
 from confide.release.expected import expected_rows
 from confide.release.guard import listening
@@ -29,7 +30,7 @@ from confide.release.holdings import Holdings
 from confide.release.least_epsilon import made_at
 from confide.release.workload.answers import whole_ends
 from confide.release.workload.measured_design import MeasuredDesign
-from confide.release.workload.noise import BlockNoise, best_design, read_blocks
+from confide.release.workload.noise import best_design, read_blocks
 from confide.release.workload.rolled_keys import (
     ROW_BYTES,
     cells_in,
