@@ -123,7 +123,7 @@ def test_rounds_that_change_nothing_are_followed_by_fewer_and_more_exact_ones(pu
 def test_the_model_stays_within_its_size() -> None:
     sizes = (40, 60, 60, 3)
     book = booked(Fraction(100), sizes)
-    ran(book, megabytes=1)
+    ran(book, megabytes=1, rounds=12)
     assert tree_bytes(sizes, book.measured) <= 2**20
     assert (0, 1, 2) not in book.measured
     assert max(map(len, book.measured)) > 1

@@ -412,7 +412,7 @@ def synthesize(
     ] = None,
     bins: Annotated[str | None, typer.Option("--bins", metavar="WIDTHS", help="Widths of bins: age=10.")] = None,
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="rap, mst, aim; see the documentation.")
+        str, typer.Option("--method", metavar="NAME", help="rap, mst, aim, mwem; see the documentation.")
     ] = "rap",
     select: Annotated[
         str, typer.Option("--select", metavar="HOW", help="closure, marginals, queries or all; see the documentation.")

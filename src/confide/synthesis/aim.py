@@ -13,34 +13,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-import numpy as np
-
 from confide.errors import ParameterError
-from confide.host.progress import tell
 from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.curator import (
     ChooseAmong,
     Curator,
-    MeasuredMarginal,
     MeasureSets,
-    Model,
     SynthesisStep,
     Synthesized,
-    total_of,
 )
-from confide.synthesis.junction import BYTES_OF_A_CELL, tree_bytes
-from confide.synthesis.markov_fit import MOST_STEPS, ROUGH_STEPS, Evidence, MarkovFit, fit_markov
+from confide.synthesis.junction import BYTES_OF_A_CELL
+from confide.synthesis.marginal_rounds import CHOOSING, MarginalRounds
 from confide.synthesis.relaxed import cell_count
-from confide.synthesis.scores import TotalDistance
 from confide.synthesis.strategy import MOST_CELLS
 from confide.workload import BoundWorkload
 
 ROUNDS_OF_A_COLUMN: Final = 16
 MEGABYTES: Final = 80
-CHOOSING: Final = Fraction(1, 10)
-"""Of a round."""
 MOST_CANDIDATES: Final = 20_000
 TABLES_AT_ONCE: Final = 6
 """So many arrays of a model's size are there at once while it is fitted."""
@@ -126,92 +117,16 @@ def whole_from(name: str, value: object, default: int, least: int, most: int) ->
 
 
 def run(curator: Curator, workload: BoundWorkload, strategy: AimStrategy) -> Synthesized:
-    return _Run(curator, workload, strategy).go()
-
-
-class _Run:
-    def __init__(self, curator: Curator, workload: BoundWorkload, strategy: AimStrategy) -> None:
-        self._curator, self._workload, self._strategy = curator, workload, strategy
-        self._sizes = workload.domain.sizes
-        self._candidates = strategy.candidates(workload)
-        self._weights = [sum(len(set(own) & set(columns)) for own in workload.sets) for columns in self._candidates]
-        self._measured: list[MeasuredMarginal] = []
-        self._left = Fraction(1)
-        self._round = 0
-        self._fit: MarkovFit | None = None
-
-    def go(self) -> Synthesized:
-        strategy, singles = self._strategy, self._workload.closure(1)
-        self._say("measuring single columns")
-        self._measured += self._curator.measure(singles, strategy.ones(self._workload))
-        self._left -= strategy.ones(self._workload)
-        share, last = Fraction(1, strategy.rounds), False
-        self._refit(ROUGH_STEPS)
-        while not last:
-            self._round += 1
-            last = self._left <= 2 * share
-            share = self._left if last else share
-            changed, noise = self._turn(share, last)
-            if changed <= noise:
-                share *= 2 if strategy.pure else 4
-        assert self._fit is not None
-        return Synthesized(self._model(), self._fit.loss, len(self._measured))
-
-    def _turn(self, share: Fraction, last: bool) -> tuple[float, float]:
-        """One round; how far what was measured moved the model there, and how far its noise alone would lie apart."""
-        places = self._admitted()
-        sets = [self._candidates[place] for place in places]
-        measuring = share * (1 - CHOOSING)
-        noise = [cell_count(self._sizes, columns) * self._noise_of_a_cell(measuring) for columns in sets]
-        self._say(f"choosing one of {len(sets):,} tables")
-        score = TotalDistance(sets, self._model(), [self._weights[place] for place in places], noise)
-        place = self._curator.choose(sets, score, share * CHOOSING)
-        columns = sets[place]
-        self._say(f"measuring {', '.join(self._workload.domain.names[column] for column in columns)}")
-        before = self._counts(columns)
-        self._measured += self._curator.measure([columns], measuring)
-        self._left -= share
-        self._refit(MOST_STEPS if last else ROUGH_STEPS)
-        return float(np.abs(self._counts(columns) - before).sum()), noise[place]
-
-    def _admitted(self) -> list[int]:
-        """The candidates with which the model stays within its size: as large a part of it as was spent of the cost."""
-        most = float(self._strategy.megabytes * 2**20 * (1 - self._left))
-        if BYTES_OF_A_CELL * math.prod(self._sizes) <= most:
-            return list(range(len(self._candidates)))
-        measured = [part.columns for part in self._measured]
-        assert self._fit is not None
-        cliques = [set(node.columns) for node in self._fit.table.tree]
-        held = [any(set(columns) <= clique for clique in cliques) for columns in self._candidates]
-        return [
-            place
-            for place, columns in enumerate(self._candidates)
-            if held[place] or tree_bytes(self._sizes, [*measured, columns]) <= most
-        ]
-
-    def _noise_of_a_cell(self, share: Fraction) -> float:
-        """The mean distance of a noisy count from the exact one."""
-        factor = math.sqrt(1 / 2) if self._strategy.pure else math.sqrt(2 / math.pi)
-        return factor * self._curator.deviation(share)
-
-    def _refit(self, steps: int) -> None:
-        def watch(done: int, loss: float) -> None:
-            self._say(f"fitting, loss {loss:.3f}")
-
-        start = None if self._fit is None else self._fit.table
-        parts = [Evidence.of(part) for part in self._measured]
-        self._fit = fit_markov(self._sizes, parts, self._total(), start, steps, watch)
-
-    def _total(self) -> float:
-        return total_of(tuple(self._measured), None)
-
-    def _model(self) -> Model:
-        assert self._fit is not None
-        return Model(self._fit.table, self._total())
-
-    def _counts(self, columns: tuple[int, ...]) -> Any:
-        model = self._model()
-        return model.table.marginal(columns, 0, self._sizes[columns[0]]) * model.total
-
-    def _say(self, what: str) -> None:
-        tell(f"round {self._round}: {what}", round(100 * float(1 - self._left), 1), 100)
+    """Rounds until all is spent; the last one has what is left."""
+    candidates = strategy.candidates(workload)
+    weights = [sum(len(set(own) & set(columns)) for own in workload.sets) for columns in candidates]
+    rounds = MarginalRounds(curator, workload, candidates, weights, strategy.megabytes, strategy.pure)
+    rounds.begin(workload.closure(1), strategy.ones(workload))
+    share, last = Fraction(1, strategy.rounds), False
+    while not last:
+        last = rounds.left <= 2 * share
+        share = rounds.left if last else share
+        changed, noise = rounds.turn(share, last)
+        if changed <= noise:
+            share *= 2 if strategy.pure else 4
+    return rounds.found()

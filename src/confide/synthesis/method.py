@@ -21,6 +21,7 @@ from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthe
 from confide.synthesis.full import FullTable
 from confide.synthesis.markov import MarkovTable
 from confide.synthesis.mst import MST_SPELLING, mst_strategy
+from confide.synthesis.mwem import MWEM_SPELLING, mwem_strategy
 from confide.synthesis.planned_strategy import PLANNED_SPELLING, choose_planned
 from confide.synthesis.relaxed import RelaxedTable
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
@@ -109,6 +110,14 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         aim_strategy,
         AIM_SPELLING,
         "confide.synthesis.aim",
+        MarkovTable.from_bytes,
+        takes=("rounds", "megabytes"),
+    ),
+    "mwem": SynthesisMethod(
+        "mwem",
+        mwem_strategy,
+        MWEM_SPELLING,
+        "confide.synthesis.mwem",
         MarkovTable.from_bytes,
         takes=("rounds", "megabytes"),
     ),
