@@ -694,6 +694,9 @@ def public_facts_are_told(kind: EngineKind) -> None:
         }  # fmt: skip
         assert engine.distinct("p", ("c", "m"), 4) is None
         assert isinstance(failure(lambda: engine.distinct("t", ("k",), 10)), ValueError)
+        assert set(engine.counted("p", ("c",), 10) or ()) == {("a", 3), ("b", 1), ("c", 1), (None, 1)}
+        assert engine.counted("p", ("c",), 2) is None
+        assert isinstance(failure(lambda: engine.counted("t", ("k",), 10)), ValueError)
 
 
 def null_is_a_group_where_the_policy_says_so(kind: EngineKind) -> None:

@@ -135,6 +135,11 @@ class PlainEngine:
     ) -> tuple[tuple[str | int | bool | None, ...], ...] | None:
         return self._inner.distinct(table, columns, most)
 
+    def counted(
+        self, table: str, columns: tuple[str, ...], most: int
+    ) -> tuple[tuple[str | int | bool | None, ...], ...] | None:
+        return self._inner.counted(table, columns, most)
+
     def close(self) -> None:
         self._open = False
         self._inner.close()

@@ -71,6 +71,11 @@ def _synthesize_by(method: str) -> Call:
     return lambda session, epsilon: session.synthesize(workload, epsilon, table="person", method=method)
 
 
+def _reweight(session: Session, epsilon: Fraction) -> Any:
+    workload, start = confide.marginals(2, ["region", "sex"]), samples.frames(60)["person"]
+    return session.synthesize(workload, epsilon, table="person", start=start, select="marginals", rounds=1)
+
+
 def _trust(text: str) -> Call:
     return lambda session, epsilon: session.trust(text, _copy(session), 5, epsilon)
 
@@ -130,6 +135,7 @@ PRODUCTS = (
     Product("synthesis by aim", people, _synthesize_by("aim"), Fraction(20)),
     Product("synthesis by a design", people, _synthesize_by("planned"), Fraction(20)),
     Product("synthesis by mwem", people, _synthesize_by("mwem"), Fraction(20)),
+    Product("synthesis from a start", people, _reweight, Fraction(20)),
     Product("verdict", people, _trust("SELECT AVG(age) AS a FROM person")),
     Product("verdicts", people, _trust("SELECT region, COUNT(*) AS n FROM person GROUP BY region")),
 )

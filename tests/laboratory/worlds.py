@@ -344,7 +344,11 @@ def _synthesis_call(pair: Pair, rng: Random) -> tuple[str, Call]:
         more = {name: own for name, own in more.items() if name == "bins"} | {"method": "planned"}
         words = f"synthesize({columns!r}, {epsilon!r}, {more!r})"
         return words, lambda session: session.synthesize(confide.marginals(2, columns), epsilon, table="person", **more)
+    if select != "queries" and rng.random() < 0.4:  # rows that both sides begin with
+        more = {**more, "start": {name: _TWIN[name] for name in ("sex", "age")}}
+    else:
+        more = {**more, "rows": 5}
     words = f"synthesize({columns!r}, {epsilon!r}, select={select!r}, {more!r})"
     return words, lambda session: session.synthesize(
-        confide.marginals(2, columns), epsilon, table="person", rows=5, select=select, **more
+        confide.marginals(2, columns), epsilon, table="person", select=select, **more
     )

@@ -423,6 +423,10 @@ def synthesize(
     inside: Annotated[
         str, typer.Option("--inside", metavar="HOW", help="Values in bins: measured, or even at no cost.")
     ] = "measured",
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="WHAT", help="Begin with these rows, at no cost: a FILE, or a public table."),
+    ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet.")] = None,
     records: Annotated[str | None, typer.Option("--records", metavar="N", help="How many records to write.")] = None,
     save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Keep it, for load_synthetic.")] = None,
@@ -436,7 +440,7 @@ def synthesize(
 
     request = synthesizing.SynthesisCommand(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, method, select, rounds, picks,
-        rows, inside, analyst, ledger,
+        rows, inside, start, analyst, ledger,
     )  # fmt: skip
     if plan:
         synthesizing.plan(request, as_json)

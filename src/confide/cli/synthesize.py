@@ -11,6 +11,8 @@ from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
 from confide.policy.file_kind import endings, kind_of
 from confide.release import Session
+from confide.release.frame_check import read_file
+from confide.release.synthetic.synthetic import load_synthetic
 from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class SynthesisCommand:
     picks: str | None
     rows: str | None
     inside: str
+    start: str | None
     analyst: str
     ledger: str | None
 
@@ -153,7 +156,17 @@ def _arguments(options: SynthesisCommand) -> dict[str, Any]:
         "picks": read_whole(options.picks, "--picks", 10),
         "rows": read_whole(options.rows, "--table-rows", 200),
         "inside": options.inside,
+        "start": _start(options.start),
     }
+
+
+def _start(text: str | None) -> Any:
+    """Rows to begin with: synthetic data that were saved, a file of rows, or the name of a public table."""
+    if text is None or not Path(text).is_file():
+        return text
+    if kind_of(Path(text)) in ("parquet", "text"):
+        return read_file(Path(text), "--start")
+    return load_synthetic(text)
 
 
 def _names(text: str | None) -> list[str] | None:

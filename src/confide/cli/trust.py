@@ -12,7 +12,7 @@ from confide.cli.sql import budget_facts, chart_place, draw, opened, say_where
 from confide.errors import ParameterError
 from confide.policy import Policy
 from confide.release import BudgetState
-from confide.release.verdict.synthetic_check import read_file
+from confide.release.frame_check import read_file
 
 if TYPE_CHECKING:
     from confide.release.verdict.verdict import Verdict, Verdicts

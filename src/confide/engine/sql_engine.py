@@ -7,7 +7,7 @@ from typing import TypeVar
 from confide.engine.protocol import CountedSets, Exact, Inquiry, Keep, KeyValue, Statements, Windows
 from confide.engine.read.counted_tables import tabulated
 from confide.engine.read.occupied_rows import OccupiedRows, occupied_rows, words_of
-from confide.engine.read.public_facts import different_rows, infer_column, most_rows
+from confide.engine.read.public_facts import counted_rows, different_rows, infer_column, most_rows
 from confide.engine.read.summary_reader import Evaluation
 from confide.engine.result import Columns, Rows, ended, unless_failed
 from confide.engine.sql.statement import SummaryWriter
@@ -184,6 +184,12 @@ class SqlEngine(ABC):
             wanted = tuple(known[column] for column in columns)
             self._different[key] = different_rows(self._rows, self._storages, table, wanted, most)
         return self._different[key]
+
+    def counted(self, table: str, columns: tuple[str, ...], most: int) -> tuple[tuple[KeyValue, ...], ...] | None:
+        if not self._policy.tables[table].public:
+            raise ValueError(f"{table} is private: how many there are of each row is not told")
+        known = self.columns(table)
+        return counted_rows(self._rows, self._storages, table, tuple(known[column] for column in columns), most)
 
     def multiplicity(self, table: str, columns: tuple[str, ...]) -> int:
         if not self._policy.tables[table].public:

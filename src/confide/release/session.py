@@ -277,13 +277,27 @@ class Session(WorkloadCalls):
         rows: int | None = None,
         inside: str = "measured",
         megabytes: int | None = None,
+        start: Any = None,
         account: str = "auto",
     ) -> "SynthesisPlan":
         """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
         from confide.release.synthetic.request import SynthesisOptions, plan  # noqa: PLC0415  loaded when used
 
         options = SynthesisOptions(
-            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account, inside, megabytes
+            workload,
+            epsilon,
+            table,
+            columns,
+            bins,
+            method,
+            select,
+            rounds,
+            picks,
+            rows,
+            account,
+            inside,
+            megabytes,
+            start,
         )
         return plan(self._holdings, options, confidence)
 
@@ -302,6 +316,7 @@ class Session(WorkloadCalls):
         rows: int | None = None,
         inside: str = "measured",
         megabytes: int | None = None,
+        start: Any = None,
         progress: Tell | None = None,
         account: str = "auto",
     ) -> "Synthetic":
@@ -310,12 +325,27 @@ class Session(WorkloadCalls):
         `columns` and `bins` say which columns and in bins of which widths; what to measure, in how many rounds, with
         how many rows of the relaxed table or megabytes of a model follows from public facts unless it is set. Columns
         in bins that have at most 4,096 values are counted value by value as well, for a tenth of the cost, unless
-        `inside` is "even". A call that was stopped goes on where it stopped when it is made again.
+        `inside` is "even". `start` is what to begin with, at no cost: a frame of public rows, an earlier release, or
+        the name of a public table of the policy; its rows get the weights that fit what is measured. A call that was
+        stopped goes on where it stopped when it is made again.
         """
         from confide.release.synthetic.request import SynthesisOptions, synthesize  # noqa: PLC0415  loaded when used
 
         options = SynthesisOptions(
-            workload, epsilon, table, columns, bins, method, select, rounds, picks, rows, account, inside, megabytes
+            workload,
+            epsilon,
+            table,
+            columns,
+            bins,
+            method,
+            select,
+            rounds,
+            picks,
+            rows,
+            account,
+            inside,
+            megabytes,
+            start,
         )
         return synthesize(self._holdings, options, progress)
 

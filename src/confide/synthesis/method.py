@@ -24,7 +24,9 @@ from confide.synthesis.mst import MST_SPELLING, mst_strategy
 from confide.synthesis.mwem import MWEM_SPELLING, mwem_strategy
 from confide.synthesis.planned_strategy import PLANNED_SPELLING, choose_planned
 from confide.synthesis.relaxed import RelaxedTable
+from confide.synthesis.reweight import REWEIGHT_SPELLING, reweight_strategy
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
+from confide.synthesis.weighted_rows import WeightedRows
 from confide.workload import BoundWorkload
 
 
@@ -128,6 +130,14 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         "confide.synthesis.planned",
         FullTable.from_bytes,
         takes=("select",),
+    ),
+    "reweight": SynthesisMethod(
+        "reweight",
+        reweight_strategy,
+        REWEIGHT_SPELLING,
+        "confide.synthesis.reweight",
+        WeightedRows.from_bytes,
+        takes=("select", "rounds", "start"),
     ),
 }
 

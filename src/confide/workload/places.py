@@ -22,10 +22,22 @@ def places_of(frame: Any, domain: Domain) -> Integers:
     missing = [name for name in domain.names if name not in table.column_names]
     if missing:
         raise ParameterError(f"the frame has no column {missing[0]}; it has {', '.join(table.column_names[:12])}")
-    columns = [_column(table[attribute.name].to_pylist(), attribute) for attribute in domain.attributes]
-    places = np.stack(columns, axis=1)
+    places = known_places(table, domain)
     kept: Integers = places[(places >= 0).all(axis=1)]
     return kept
+
+
+def known_places(table: Any, domain: Domain) -> Integers:
+    """The place of each row of a public Arrow table in each column of a domain, −1 where it is not known."""
+    return np.stack(
+        [
+            _column(table[attribute.name].to_pylist(), attribute)
+            if attribute.name in table.column_names
+            else np.full(table.num_rows, -1, dtype=np.int64)
+            for attribute in domain.attributes
+        ],
+        axis=1,
+    )
 
 
 def _column(values: list[Any], attribute: Attribute) -> Integers:

@@ -71,3 +71,16 @@ def different_rows(
     values = [f"{writer.seen(Field('s', column))} AS c{place}" for place, column in enumerate(columns)]
     found = run(f"SELECT DISTINCT {', '.join(values)} FROM main.{name(table)} AS s LIMIT {most + 1}")
     return None if len(found) > most else tuple(tuple(row) for row in found)
+
+
+def counted_rows(
+    run: Run, storages: Storages, table: str, columns: tuple[Column, ...], most: int
+) -> tuple[tuple[Any, ...], ...] | None:
+    """The same, and after the values of each how many rows have them; in an order of their own."""
+    writer = RowWriter(storages, Scan(table, "s", public=True))
+    values = [writer.seen(Field("s", column)) for column in columns]
+    shown = [f"{value} AS c{place}" for place, value in enumerate(values)]
+    inner = f"SELECT {', '.join(shown)} FROM main.{name(table)} AS s"
+    keys = ", ".join(f"c{place}" for place in range(len(values)))
+    found = run(f"SELECT {keys}, COUNT(*) AS n FROM ({inner}) AS r GROUP BY {keys} LIMIT {most + 1}")
+    return None if len(found) > most else tuple(sorted((tuple(row) for row in found), key=repr))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from confide.errors import BudgetError, LedgerError, ParameterError
 from confide.host.progress import Tell
@@ -23,6 +23,7 @@ from confide.release.count_questions import read_parts
 from confide.release.expected import expected_rows
 from confide.release.guard import callers, listening, settled, was_charged
 from confide.release.holdings import Holdings
+from confide.release.synthetic.start import starting_rows
 from confide.release.synthetic.values import (
     MEASURED,
     ValuesStep,
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
 
+DEFAULT_METHOD: Final = "rap"
+REWEIGHT: Final = "reweight"
+
 
 @dataclass(frozen=True, slots=True)
 class SynthesisOptions:
@@ -54,7 +58,7 @@ class SynthesisOptions:
     table: str | None = None
     columns: Sequence[str] | None = None
     bins: Mapping[str, object] | None = None
-    method: str = "rap"
+    method: str = DEFAULT_METHOD
     select: str = "auto"
     rounds: int | None = None
     picks: int | None = None
@@ -62,6 +66,12 @@ class SynthesisOptions:
     account: object = AUTO
     inside: object = MEASURED
     megabytes: int | None = None
+    start: Any = None
+
+    @property
+    def method_name(self) -> object:
+        """What there was before can only be made to fit by new weights."""
+        return REWEIGHT if self.start is not None and self.method == DEFAULT_METHOD else self.method
 
     def given(self) -> dict[str, Any]:
         """What is set of what a method may take; the rest follows."""
@@ -259,7 +269,7 @@ def bind_synthesis(
             f"workload is a {type(options.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
             "confide.workload.from_sql([...]) or session.history()"
         )
-    method = method_named(options.method)
+    method = method_named(options.method_name)
     table = private_table(policy, options.table)
     whole = domain_of(table, options.columns, options.bins)
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
@@ -269,7 +279,10 @@ def bind_synthesis(
     counted = tabulated(policy, holdings.engine, table, with_values(workload.domain, values), ())
     rows = counted.rows
     expected = expected_rows(counted.whole, policy)
-    strategy = method.planned(workload, left_for_the_model(cost, values), expected, rows, options.given())
+    given = options.given()
+    if options.start is not None:
+        given["start"] = starting_rows(holdings, options.start, workload.domain)
+    strategy = method.planned(workload, left_for_the_model(cost, values), expected, rows, given)
     require_room(strategy.room(workload), f"the table of {strategy.words}", "use fewer rows or wider bins")
     return SynthesisRequest(
         table,

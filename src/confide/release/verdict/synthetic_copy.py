@@ -1,6 +1,6 @@
 """Synthetic data opened beside a policy: anybody's, and public. The SQL of a question is asked of them as of the data.
 
-They are read through the policy as well, so their schema must be the policy's; `synthetic_check` says where it is not.
+They are read through the policy as well, so their schema must be the policy's; `frame_check` says where it is not.
 """
 
 import os
@@ -17,7 +17,7 @@ from confide.errors import EngineError, ParameterError, SourceError
 from confide.policy import Policy
 from confide.query.tree import Field, Scan, Summary
 from confide.release.custody.spark_place import spark_place
-from confide.release.verdict.synthetic_check import checked, read_file
+from confide.release.frame_check import checked, read_file
 
 _MOST_SUMMARIES: Final = 256
 
