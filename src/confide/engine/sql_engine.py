@@ -187,7 +187,7 @@ class SqlEngine(ABC):
 
     def counted(self, table: str, columns: tuple[str, ...], most: int) -> tuple[tuple[KeyValue, ...], ...] | None:
         if not self._policy.tables[table].public:
-            raise ValueError(f"{table} is private: how many there are of each row is not told")
+            raise ValueError(f"{table} is private: the numbers of its rows are not told")
         known = self.columns(table)
         return counted_rows(self._rows, self._storages, table, tuple(known[column] for column in columns), most)
 
