@@ -95,13 +95,18 @@ def save(chart: Any, place: Path, **options: Any) -> None:
     type(chart).save(chart, str(place), **(own | options))
 
 
+def drawing(chart: Any) -> str:
+    """The chart as SVG, for pages that hold it; where it is converted."""
+    import vl_convert  # noqa: PLC0415  an extra
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+
+
 def _shown(chart: Any) -> dict[str, Any]:
     import altair as alt  # noqa: PLC0415  heavy, and loaded when used
 
     spec = chart.to_dict()
     bundle = {f"application/vnd.vegalite.{alt.SCHEMA_VERSION.split('.')[0]}+json": spec, "text/plain": "<a chart>"}
     if converts():
-        import vl_convert  # noqa: PLC0415  an extra
-
-        bundle["image/svg+xml"] = vl_convert.vegalite_to_svg(spec)
+        bundle["image/svg+xml"] = drawing(chart)
     return bundle

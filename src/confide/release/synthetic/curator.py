@@ -30,6 +30,7 @@ from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
 from confide.release.request import listed
 from confide.release.synthetic.design_step import design_noises, released, told
+from confide.release.synthetic.kept import KeptMarginal
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
 from confide.release.synthetic.values import ValuesStep, left_for_the_model, value_sets
 from confide.synthesis.curator import (
@@ -115,9 +116,11 @@ class LedgerCurator:
         self._modelled, self._values = left_for_the_model(cost, values), values
         self._cost, self._tables, self._rows, self._call, self._account = cost, tables, rows, call, account
         self._exact: ExactTables | None = None
-        self._step = 0
+        self._step, self._chose = 0, False
         self._seed: int | None = None
         self.spent: Currency = share_of(cost, Fraction(0))
+        self.kept: list[KeptMarginal] = []
+        """Marginals that were measured, as they are kept with what is made of them."""
 
     @property
     def rest(self) -> Currency:
@@ -201,6 +204,11 @@ class LedgerCurator:
         values = self._once(what, loss, release)
         variance = _variance(mechanism)
         parts = np.split(values, np.cumsum(sizes)[:-1])
+        for columns, part in zip(sets, parts, strict=True):
+            merged = tuple(None if merging is None else np.asarray(merging[column]) for column in columns)
+            shape = tuple(own[column] for column in columns)
+            turn = self._step if self._chose else 0
+            self.kept.append(KeptMarginal(columns, part.reshape(shape), mechanism.law, merged, turn))
         return tuple(
             MeasuredMarginal(columns, part.astype(np.float64), variance)
             for columns, part in zip(sets, parts, strict=True)
@@ -222,7 +230,7 @@ class LedgerCurator:
             ]
             return np.array([mechanism.choose(np.array(scores, dtype=np.int64), self._holdings.randomness)])
 
-        return int(self._once(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
+        return int(self._chosen(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
 
     def measure_design(self, design: Design, share: Fraction) -> tuple[MeasuredMarginal | MeasuredEffect, ...]:
         """Releases what each block of a design measures, with noise on each number.
@@ -247,7 +255,7 @@ class LedgerCurator:
             scores = [self._largest(exact, model, columns) for columns in candidates]
             return np.array([mechanism.choose(np.array(scores, dtype=np.int64), self._holdings.randomness)])
 
-        return int(self._once(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
+        return int(self._chosen(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
 
     def choose_queries(self, count: int, taken: Picked, model: Model, share: Fraction) -> Picked:
         mechanism = TopErrors(selection_epsilon(self._loss(share), count), self._rows)
@@ -265,7 +273,7 @@ class LedgerCurator:
 
             return mechanism.choose(scores, before, count, self._holdings.randomness)
 
-        chosen = self._once(f"choose {count} queries", self._loss(share), release)
+        chosen = self._chosen(f"choose {count} queries", self._loss(share), release)
         places = np.searchsorted(starts, chosen, side="right") - 1
         return Picked(places, chosen - starts[places])
 
@@ -285,6 +293,11 @@ class LedgerCurator:
 
     def _loss(self, share: Fraction) -> Currency:
         return paid_share(self._modelled, share)
+
+    def _chosen(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
+        """A step that chooses: what is measured from then on hangs on noise."""
+        self._chose = True
+        return self._once(what, loss, release)
 
     def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
         self._step += 1

@@ -4,8 +4,8 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -20,9 +20,12 @@ from confide.policy import Policy, RowUnit, Table
 from confide.privacy.budget import Budget
 from confide.privacy.public_randomness import fresh_public_generator, public_generator
 from confide.release.answer.frames import as_pandas, as_polars
+from confide.release.arguments import confidence_level
 from confide.release.cost import Cost
 from confide.release.count_questions import answer_counts, count_question, cut_columns, read_parts
 from confide.release.synthetic.drawing import drawn_line, drawn_words, left_out, left_out_line
+from confide.release.synthetic.implied import implied_ends
+from confide.release.synthetic.kept import KeptMarginal, kept_bytes, kept_facts, kept_marginals
 from confide.release.synthetic.records import records
 from confide.release.synthetic.values import bins_of, one_by_one
 from confide.synthesis.curator import ShareTable
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from confide.release.synthetic.report import SyntheticReport
 
 _MAGIC: Final = b"confide synthetic 1\n"
 _LONGEST: Final = 2**31
@@ -77,6 +82,10 @@ class Synthetic:
     """The name of the method, which reads its table again."""
     values: Mapping[int, ValueShares] = field(default_factory=dict)
     """Of columns in bins, by place, how the values lie in each bin, where that was measured."""
+    measured: tuple[KeptMarginal, ...] = field(default=(), compare=False)
+    """The noisy counts of marginals that it was fitted to."""
+    measured_values: tuple[KeptMarginal, ...] = field(default=(), compare=False)
+    """Noisy counts of the values of `values`, each column by itself."""
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before the call that gave it, which cost nothing then."""
 
@@ -145,26 +154,55 @@ class Synthetic:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def answer(self, question: "Workload | str") -> "Answers | pyarrow.Table":
+    def answer(self, question: "Workload | str", confidence: object = 0.95) -> "Answers | pyarrow.Table":
         """Counts from the table itself, without the chance of drawing records. Free.
 
-        A workload gives `Answers`, computed as they are looked at; a COUNT query gives its table.
+        A workload gives `Answers`, computed as they are looked at; a COUNT query gives its table: each count, and the
+        ends of its interval where what was measured implies one. Those hold with the confidence whatever the data are,
+        of the rows that have a declared value in every column; where nothing is implied they are NULL. Counts of
+        the table add up, and agree with records; where one is outside of its interval, that is the one to trust.
         """
         if isinstance(question, str):
-            return self._answer_sql(question)
+            return self._answer_sql(question, confidence_level(confidence))
         if not isinstance(question, Workload):
             raise ParameterError(f"give a workload or a COUNT query, not {type(question).__name__}")
         domain, table = self._divided(self._cut_by(question))
         read = read_parts(question, self._policy, _NoCatalog(), domain)
         return Answers(read.bound(domain), table, self.total)
 
-    def _answer_sql(self, text: str) -> "pyarrow.Table":
+    def _answer_sql(self, text: str, confidence: float) -> "pyarrow.Table":
         import pyarrow as pa  # noqa: PLC0415
 
         question = count_question(text, self._policy, _NoCatalog(), self.domain)
-        domain, table = self._divided(cut_columns(question, self.domain))
+        cut = cut_columns(question, self.domain)
+        domain, table = self._divided(cut)
         found = answer_counts(question, domain, table, self.total)
-        return pa.table({name: pa.array(values) for name, values in found.items()})
+        ends = implied_ends(question, domain, self._measured_of(cut), confidence)
+        columns: dict[str, pa.Array] = {}
+        for name, values in found.items():
+            if name not in ends:
+                columns[name] = pa.array(values)
+                continue
+            lows, highs = ends[name]
+            columns[name] = pa.array(values)
+            columns[_free(f"{name}_low", found)] = pa.array(lows, pa.int64())
+            columns[_free(f"{name}_high", found)] = pa.array(highs, pa.int64())
+        return pa.table(columns)
+
+    def report(self) -> "SyntheticReport":
+        """What the records are good for: what was measured, how well they keep it, what may be trusted. Free."""
+        from confide.release.synthetic.report import report_on  # noqa: PLC0415  loaded when used
+
+        return report_on(self)
+
+    def _measured_of(self, cut: Collection[str]) -> tuple[KeptMarginal, ...]:
+        """What was measured of the places that a question speaks of: bins, or values where it cuts through bins."""
+        if not cut:
+            return self.measured
+        columns = sorted(self.values)
+        return tuple(
+            replace(own, columns=(column,)) for column, own in zip(columns, self.measured_values, strict=False)
+        )
 
     def _cut_by(self, workload: Workload) -> set[str]:
         """The columns whose bins single counts in SQL cut through. Thresholds speak of the bins."""
@@ -223,8 +261,12 @@ class Synthetic:
         if self.values:
             facts["values"] = [self.domain.names[place] for place in sorted(self.values)]
         shares = b"".join(self.values[place].shares.astype("<f8").tobytes() for place in sorted(self.values))
+        every = (*self.measured, *self.measured_values)
+        kept = kept_bytes(every) if every else b""
+        if kept:
+            facts |= {"measured": kept_facts(every), "measured_bytes": len(kept)}
         text = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
-        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + shares + self.model.to_bytes(), 6)
+        return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + shares + kept + self.model.to_bytes(), 6)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Synthetic":
@@ -242,9 +284,14 @@ class Synthetic:
             cost, notes = Cost.from_dict(facts.pop("cost")), tuple(facts.pop("notes"))
             if not (isfinite(facts["total"]) and facts["total"] >= 0 and isfinite(facts["loss"])):
                 raise ValueError("numbers that a synthesis does not leave")
-            values, end = _values_in(content, 4 + length, domain, facts.pop("values", []))
+            values, begin = _values_in(content, 4 + length, domain, facts.pop("values", []))
+            end = begin + facts.pop("measured_bytes", 0)
+            places = (*domain.sizes, *(len(values[place].bins) for place in sorted(values)))
+            every = kept_marginals(facts.pop("measured", []), content[begin:end], places)
+            measured, measured_values = _bins_and_values(every, len(domain))
             model = method_named(facts.get("kind", "rap")).load(content[end:], domain.sizes)
-            return cls(table, domain, model, cost=cost, notes=notes, values=values, **facts)
+            facts |= {"measured": measured, "measured_values": measured_values, "values": values}
+            return cls(table, domain, model, cost=cost, notes=notes, **facts)
         except ConfideError:
             raise
         except Exception as error:  # what a file says may be wrong in any way
@@ -343,6 +390,22 @@ def _values_in(content: bytes, at: int, domain: Domain, names: Sequence[str]) ->
         found[place] = ValueShares(bins, np.frombuffer(content, "<f8", len(bins), at).astype(np.float64))
         at += 8 * len(bins)
     return found, at
+
+
+def _bins_and_values(
+    every: Sequence[KeptMarginal], columns: int
+) -> tuple[tuple[KeptMarginal, ...], tuple[KeptMarginal, ...]]:
+    """Marginals of the places that the model knows, and those of single columns value by value."""
+    return (
+        tuple(own for own in every if max(own.columns) < columns),
+        tuple(own for own in every if max(own.columns) >= columns),
+    )
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _inflated(compressed: bytes) -> bytes:

@@ -1,0 +1,175 @@
+"""Intervals of counts that follow from what was measured for synthetic data: free, and valid whatever the data are.
+
+A count of rows that some condition keeps, by groups, is a sum of cells of any measured marginal that has all columns of
+the question. The noise of these cells is independent and of one known law, so their sum has an interval. Where no
+marginal has all the columns nothing follows.
+
+Which of several is taken must not hang on its own noise. Those that were certain to be measured come first, and of them
+the one with the least variance, which the question and public facts tell. Where a private choice came before, whether a
+marginal was measured at all hangs on earlier noise: of those the first is taken. The step at which a marginal with all
+the columns is first measured is known before that step's noise is drawn, which is independent of all before it; so
+whatever led there, the interval holds as often as it says. (The later of two would not do: a marginal that looks wrong
+is measured again, and one that was left as it is looked right.)
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import QueryError
+from confide.mechanism.interval.interval import bounded_ends
+from confide.mechanism.interval.many_terms import repeated_half_width
+from confide.mechanism.noise.law import Law
+from confide.query import Question
+from confide.query.question import Arithmetic, Measured, ShownKey
+from confide.release.count_questions import MOST_ROWS, group_places, holds, key_name, names_in
+from confide.release.synthetic.kept import KeptMarginal
+from confide.workload import Domain
+
+Weights = NDArray[np.int64]
+Ends = tuple[list[int | None], list[int | None]]
+Shape = tuple[tuple[int, int], ...]
+"""Weights other than 0, and how many cells have each."""
+
+
+def implied_ends(
+    question: Question, domain: Domain, kept: Sequence[KeptMarginal], confidence: float
+) -> dict[str, Ends]:
+    """The ends of each count of a question's result, in the order of its rows; None where nothing follows."""
+    sizes = [group_places(key, domain)[1] for key in question.keys]
+    nothing: list[int | None] = [None] * prod(sizes)
+    return {
+        column.name: _ends(question, column.value, domain, kept, confidence) or (nothing, nothing)
+        for column in question.columns
+        if not isinstance(column, ShownKey)
+    }
+
+
+def _ends(
+    question: Question, value: Any, domain: Domain, kept: Sequence[KeptMarginal], confidence: float
+) -> Ends | None:
+    keys = [domain.place_of(key_name(key)) for key in question.keys]
+    cells = sorted(_cells(question, value))
+    conditions = [question.summary.where, *(question.summary.cells[cell].where for cell in cells)]
+    spoken = {domain.place_of(name) for condition in conditions for name in names_in(condition)}
+    columns = (*keys, *sorted(spoken - set(keys)))
+    if prod(domain.sizes[column] for column in columns) > MOST_ROWS:
+        return None
+    shape = tuple(domain.sizes[column] for column in columns)
+    grid = np.meshgrid(*(np.arange(size) for size in shape), indexing="ij", sparse=True)
+    places = {domain.names[column]: axis for column, axis in zip(columns, grid, strict=True)}
+    weights = np.broadcast_to(_weights(question, value, domain, places), shape).astype(np.int64)
+    groups = [group_places(key, domain) for key in question.keys]
+    plain = isinstance(value, Measured) and all(
+        coefficient > 0 for coefficient, _ in question.measures[value.measure].terms
+    )
+    best: tuple[tuple[int, float], NDArray[Any], list[Shape], Law] | None = None
+    for own in kept:
+        if set(columns) <= set(own.columns):
+            found = _summed(own, columns, weights, groups, domain)
+            if found is not None:
+                values, shapes = found
+                spread = sum(weight**2 * count for one in shapes for weight, count in one) * float(own.law.variance)
+                if best is None or (own.turn, spread) < best[0]:
+                    best = (own.turn, spread), values, shapes, own.law
+    if best is None:
+        return None
+    _, values, shapes, law = best
+    lows: list[int | None] = [None] * len(shapes)
+    highs: list[int | None] = [None] * len(shapes)
+    for kind in dict.fromkeys(shapes):
+        rows = [row for row, one in enumerate(shapes) if one == kind]
+        _, least, most = bounded_ends(values[rows], *_widths(kind, law, confidence), 0 if plain else None)
+        for row, low, high in zip(rows, least, most, strict=True):
+            lows[row], highs[row] = int(low), int(high)
+    return lows, highs
+
+
+def _cells(question: Question, value: Any) -> set[int]:
+    match value:
+        case Measured(measure):
+            return {cell for _, cell in question.measures[measure].terms}
+        case Arithmetic("+" | "-", left, right):
+            return _cells(question, left) | _cells(question, right)
+    raise QueryError("counts are answered as they are, or added and subtracted; do other arithmetic on the result")
+
+
+def _weights(question: Question, value: Any, domain: Domain, places: dict[str, NDArray[np.int64]]) -> Weights:
+    """How often each cell is counted, below nought if it is subtracted."""
+    match value:
+        case Measured(measure):
+            where = holds(question.summary.where, domain, places)
+            parts = [
+                coefficient * (where & holds(question.summary.cells[cell].where, domain, places)).astype(np.int64)
+                for coefficient, cell in question.measures[measure].terms
+            ]
+            return np.asarray(sum(parts[1:], parts[0]), dtype=np.int64)
+        case Arithmetic(operation, left, right):
+            one, two = (_weights(question, side, domain, places) for side in (left, right))
+            return one + two if operation == "+" else one - two
+    raise AssertionError
+
+
+def _summed(
+    own: KeptMarginal,
+    columns: tuple[int, ...],
+    weights: Weights,
+    groups: Sequence[tuple[NDArray[np.int64], int]],
+    domain: Domain,
+) -> tuple[NDArray[np.int64], list[Shape]] | None:
+    """The noisy count of each group, and how many cells it adds up with which weight; None where a group or a
+    condition cuts through places that were measured as one.
+    """
+    others = [column for column in own.columns if column not in columns]
+    order = [own.columns.index(column) for column in (*columns, *others)]
+    noisy = np.transpose(own.counts, order).reshape(*(own.counts.shape[axis] for axis in order[: len(columns)]), -1)
+    more, noisy = noisy.shape[-1], _added(noisy)
+    merged = dict(zip(own.columns, own.spread(domain.sizes), strict=True))
+    labels = []
+    for axis, column in enumerate(columns):
+        places = merged[column]
+        first = np.unique(places, return_index=True)[1]
+        if not np.array_equal(weights, np.take(np.take(weights, first, axis), places, axis)):
+            return None
+        if axis < len(groups):
+            group = groups[axis][0]
+            if not np.array_equal(group, group[first][places]):
+                return None
+            labels.append(group[first])
+        weights = np.take(weights, first, axis)
+    sizes = [size for _, size in groups]
+    index = np.zeros((1,) * len(columns), dtype=np.int64)
+    for axis, label in enumerate(labels):
+        index = index * sizes[axis] + label.reshape([-1 if at == axis else 1 for at in range(len(columns))])
+    index = np.broadcast_to(index, weights.shape).reshape(-1)
+    values = np.zeros(prod(sizes), dtype=object)
+    np.add.at(values, index, (weights.astype(object) * noisy).reshape(-1))
+    kinds = [int(weight) for weight in np.unique(weights) if weight]
+    counts = [np.bincount(index[weights.reshape(-1) == kind], minlength=prod(sizes)) * more for kind in kinds]
+    shapes = [
+        tuple((kind, int(count[group])) for kind, count in zip(kinds, counts, strict=True) if count[group])
+        for group in range(prod(sizes))
+    ]
+    return values, shapes
+
+
+def _added(noisy: NDArray[np.int64]) -> NDArray[Any]:
+    """The sums along the last axis: noise may be as large as 64 bits hold."""
+    largest = max(abs(int(noisy.max(initial=0))), abs(int(noisy.min(initial=0))))
+    return noisy.sum(axis=-1) if largest * max(1, noisy.shape[-1]) < 2**62 else noisy.astype(object).sum(axis=-1)
+
+
+@lru_cache(maxsize=1024)
+def _widths(shape: Shape, law: Law, confidence: float) -> tuple[int, int]:
+    """Within which the noise of so many cells is, and what it exceeds on either side as rarely."""
+    if not shape:  # no cell counts: nothing but zero can be
+        return 0, 0
+    terms = [(Fraction(weight), law, count) for weight, count in shape]
+    half = ceil(repeated_half_width(terms, confidence))
+    both = 2 * confidence - 1
+    return half, min(half, ceil(repeated_half_width(terms, both))) if both > 0 else half
