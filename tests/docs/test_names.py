@@ -12,6 +12,7 @@ SOURCE = ROOT / "src" / "confide"
 
 SAME: dict[str, str] = {
     "answer": "what a question, or a workload, is answered by: the result, and its command",
+    "card": "the data card of a release",
     "catalogue": "the tables that a server has, by names and types",
     "chart": "a picture of a result",
     "choice": "which mechanism, or decider, is taken",
@@ -23,6 +24,7 @@ SAME: dict[str, str] = {
     "plan": "the forecast of a call",
     "protocol": "what every engine, or every ledger, does",
     "rendering": "how a result looks in print",
+    "report": "what a release is good for, told from what was released",
     "request": "what a product is asked by",
     "schema": "how stored columns are read as what the policy says they are",
     "summary": "the first look at a table: the result, and its command",

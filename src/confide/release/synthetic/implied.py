@@ -148,7 +148,7 @@ def _summed(
         index = index * sizes[axis] + label.reshape([-1 if at == axis else 1 for at in range(len(columns))])
     index = np.broadcast_to(index, weights.shape).reshape(-1)
     values = np.zeros(prod(sizes), dtype=object)
-    np.add.at(values, index, (weights.astype(object) * noisy).reshape(-1))
+    np.add.at(values, index, np.asarray(weights.astype(object) * noisy, dtype=object).reshape(-1))
     kinds = [int(weight) for weight in np.unique(weights) if weight]
     counts = [np.bincount(index[weights.reshape(-1) == kind], minlength=prod(sizes)) * more for kind in kinds]
     shapes = [
@@ -161,7 +161,8 @@ def _summed(
 def _added(noisy: NDArray[np.int64]) -> NDArray[Any]:
     """The sums along the last axis: noise may be as large as 64 bits hold."""
     largest = max(abs(int(noisy.max(initial=0))), abs(int(noisy.min(initial=0))))
-    return noisy.sum(axis=-1) if largest * max(1, noisy.shape[-1]) < 2**62 else noisy.astype(object).sum(axis=-1)
+    held = noisy if largest * max(1, noisy.shape[-1]) < 2**62 else noisy.astype(object)
+    return np.asarray(held.sum(axis=-1))
 
 
 @lru_cache(maxsize=1024)
