@@ -48,6 +48,20 @@ def test_records_are_written_and_the_second_time_is_free(run: Run, policy: Path,
     assert again["budget"] == facts["budget"]
 
 
+@pytest.mark.parametrize("name", ["report.html", "report.png", "card.yaml"])
+def test_a_report_is_written_beside(run: Run, policy: Path, tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    result = run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS, "--report", place)
+    assert result.exit_code == 0, result.output
+    assert place.stat().st_size > 500
+    for words in ("measured marginals are kept", "pairs of columns were measured together", "report in"):
+        assert words in " ".join(result.stdout.split())
+    assert made(run, policy, "--report", tmp_path / f"again_{name}")["report"]["marginals"]
+    refused = run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS, "--report", place)
+    assert refused.exit_code == 1
+    assert "--report" in refused.output
+
+
 def test_it_is_said_what_was_made_and_how_to_write_it(run: Run, policy: Path) -> None:
     result = run("synthesize", policy, "--epsilon", "0.5", *ARGUMENTS)
     assert result.exit_code == 0

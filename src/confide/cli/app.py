@@ -430,6 +430,10 @@ def synthesize(
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet.")] = None,
     records: Annotated[str | None, typer.Option("--records", metavar="N", help="How many records to write.")] = None,
     save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Keep it, for load_synthetic.")] = None,
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE", help="Write what the records are good for: FILE.html, .png, .yaml."),
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only forecast. Free: nothing private is read.")] = False,
     analyst: options.Analyst = "",
     ledger: options.LedgerFile = None,
@@ -445,7 +449,7 @@ def synthesize(
     if plan:
         synthesizing.plan(request, as_json)
     else:
-        synthesizing.synthesize(request, out, records, save, as_json)
+        synthesizing.synthesize(request, out, records, save, report, as_json)
 
 
 @app.command()

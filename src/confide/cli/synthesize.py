@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from confide.cli.console import say, show, show_json, waiting
 from confide.cli.options import read_sql, read_whole
@@ -13,10 +13,13 @@ from confide.policy.file_kind import endings, kind_of
 from confide.release import Session
 from confide.release.frame_check import read_file
 from confide.release.synthetic.synthetic import load_synthetic
+from confide.release.answer.picture import place_for
 from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
     from confide.release.synthetic.synthetic import Synthetic
+
+_CARDS: Final = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,17 @@ def plan(options: SynthesisCommand, as_json: bool) -> None:
 
 
 def synthesize(
-    options: SynthesisCommand, out: str | None, records: str | None, save: str | None, as_json: bool
+    options: SynthesisCommand,
+    out: str | None,
+    records: str | None,
+    save: str | None,
+    report: str | None,
+    as_json: bool,
 ) -> None:
     arguments, count = _arguments(options), read_whole(records, "--records")
     parquet = None if out is None else _place(out, "--out", records=True)
     kept = None if save is None else _place(save, "--save")
+    told = None if report is None else _report_place(report)
     if count is not None and count < 1:
         raise ParameterError(f"--records {records} is not a number of records; write a whole number from 1")
     with opened(options.policy, options.ledger, options.analyst) as session:
@@ -76,7 +85,9 @@ def synthesize(
             if kept is not None:
                 with new_bytes(kept, "choose another --save") as stream:
                     stream.write(twin.to_bytes())
-            _tell(twin, budget_facts(after), str(after), parquet, kept, as_json)
+            if told is not None:
+                _write_report(twin, told)
+            _tell(twin, budget_facts(after), str(after), parquet, kept, told, as_json)
 
 
 def _tell(
@@ -85,6 +96,7 @@ def _tell(
     words: str,
     parquet: Path | None,
     kept: Path | None,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     if as_json:
@@ -101,6 +113,7 @@ def _tell(
             "unit": twin.unit,
             "out": None if parquet is None else str(parquet),
             "saved": None if kept is None else str(kept),
+            "report": twin.report().to_dict() if report is not None else None,
             "stored": twin.stored,
             "budget": budget,
         }
@@ -112,8 +125,32 @@ def _tell(
         say(f"records in {parquet}", style="dim")
     if kept is not None:
         say(f"kept in {kept}", style="dim")
-    if parquet is None and kept is None:
+    if report is not None:
+        say(*twin.report().lines())
+        say(f"report in {report}", style="dim")
+    if parquet is None and kept is None and report is None:
         say("nothing was written; --out FILE.parquet writes records and --save FILE keeps it, for free", style="dim")
+
+
+def _report_place(text: str) -> Path:
+    """Where the report is written: as a page, a picture, or a card for machines."""
+    place = _place(text, "--report")
+    if place.suffix.lower() not in (".html", *_CARDS):
+        return place_for(text, "--report")
+    return place
+
+
+def _write_report(twin: "Synthetic", place: Path) -> None:
+    report = twin.report()
+    match place.suffix.lower():
+        case ".html":
+            with new_bytes(place, "choose another --report") as stream:
+                stream.write(report.page().encode())
+        case ".yaml" | ".yml":
+            with new_bytes(place, "choose another --report") as stream:
+                stream.write(report.card_text().encode())
+        case _:
+            report.plot(place)
 
 
 def _workload(options: SynthesisCommand, session: Session) -> Workload:

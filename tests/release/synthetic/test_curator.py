@@ -120,6 +120,16 @@ def test_a_choice_and_its_answers_are_charged_as_two_steps() -> None:
     assert curator.rest.epsilon > Fraction(1, 4)
 
 
+def test_what_follows_a_choice_is_marked() -> None:
+    """Whether it is measured at all hangs on noise from then on."""
+    curator = Steps(ROWS, "private", PureDP(Fraction(1)), 3).curator(1)
+    curator.measure([(0,)], Fraction(1, 4))
+    curator.choose_set([(0,)], Model(uniform_table((3,)), 6.0), Fraction(1, 4))
+    curator.measure([(0,)], Fraction(1, 4))
+    assert [own.turn for own in curator.kept] == [0, 3]
+    assert all(own.columns == (0,) and own.counts.shape == (3,) for own in curator.kept)
+
+
 class Apart:
     """A score of two candidates that lie four rows apart."""
 

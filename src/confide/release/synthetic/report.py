@@ -185,11 +185,14 @@ class SyntheticReport:
 
     def to_yaml(self, path: str | os.PathLike[str], about: Mapping[str, str] | None = None) -> Path:
         """The data card for machines."""
+        place = Path(path)
+        place.write_text(self.card_text(about), encoding="utf-8")
+        return place
+
+    def card_text(self, about: Mapping[str, str] | None = None) -> str:
         import yaml  # noqa: PLC0415  loaded when used
 
-        place = Path(path)
-        place.write_text(yaml.safe_dump(self.card(about), sort_keys=False, allow_unicode=True), encoding="utf-8")
-        return place
+        return str(yaml.safe_dump(self.card(about), sort_keys=False, allow_unicode=True))
 
     def __str__(self) -> str:
         from confide.release.synthetic.rendering import report_text  # noqa: PLC0415  loaded when printed
