@@ -11,9 +11,9 @@ from confide.cli.sql import budget_facts, opened
 from confide.errors import ParameterError
 from confide.policy.file_kind import endings, kind_of
 from confide.release import Session
+from confide.release.answer.picture import place_for
 from confide.release.frame_check import read_file
 from confide.release.synthetic.synthetic import load_synthetic
-from confide.release.answer.picture import place_for
 from confide.workload import Workload, from_sql, marginals, thresholds
 
 if TYPE_CHECKING:
