@@ -177,3 +177,17 @@ def test_a_bar_shows_rounds_loss_and_time_on_a_terminal(policy: Path) -> None:
     assert "loss" in seen
     if process.returncode == 130:
         assert seen.count("was spent") == 1
+
+
+def test_a_method_is_asked_for_by_name_with_what_it_takes(run: Run, policy: Path) -> None:
+    named = ("--table", "person", "--columns", "region,sex", "--marginals", "2", "--method")
+    plain = run("synthesize", policy, "--epsilon", "0.5", *named, "mst", "--plan")
+    assert plain.exit_code == 0, plain.output
+    assert "mst: single columns" in plain.stdout
+    model = run("synthesize", policy, "--epsilon", "0.5", *named, "aim", "--megabytes", "2", "--plan")
+    assert "a model of 2 MB at most" in model.stdout
+    network = run("synthesize", policy, "--epsilon", "0.5", *named, "privbayes", "--degree", "1", "--plan")
+    assert "at most 1 parents" in network.stdout
+    wrong = run("synthesize", policy, "--epsilon", "0.5", *named, "mst", "--degree", "1", "--plan")
+    assert wrong.exit_code != 0
+    assert "has no degree" in wrong.output

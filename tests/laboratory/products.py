@@ -134,6 +134,7 @@ PRODUCTS = (
     Product("synthesis by mst", people, _synthesize_by("mst"), Fraction(20)),
     Product("synthesis by aim", people, _synthesize_by("aim"), Fraction(20)),
     Product("synthesis by a design", people, _synthesize_by("planned"), Fraction(20)),
+    Product("synthesis by a network", people, _synthesize_by("privbayes"), Fraction(20)),
     Product("synthesis by mwem", people, _synthesize_by("mwem"), Fraction(20)),
     Product("synthesis from a start", people, _reweight, Fraction(20)),
     Product("verdict", people, _trust("SELECT AVG(age) AS a FROM person")),

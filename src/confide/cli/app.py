@@ -412,7 +412,10 @@ def synthesize(
     ] = None,
     bins: Annotated[str | None, typer.Option("--bins", metavar="WIDTHS", help="Widths of bins: age=10.")] = None,
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="rap, mst, aim, mwem; see the documentation.")
+        str,
+        typer.Option(
+            "--method", metavar="NAME", help="rap, mst, aim, mwem, privbayes, planned, ...; see the documentation."
+        ),
     ] = "rap",
     select: Annotated[
         str, typer.Option("--select", metavar="HOW", help="closure, marginals, queries or all; see the documentation.")
@@ -420,6 +423,8 @@ def synthesize(
     rounds: Annotated[str | None, typer.Option("--rounds", metavar="T", help="Rounds of selection.")] = None,
     picks: Annotated[str | None, typer.Option("--picks", metavar="K", help="Queries chosen in a round.")] = None,
     rows: Annotated[str | None, typer.Option("--table-rows", metavar="N", help="Rows of the relaxed table.")] = None,
+    megabytes: Annotated[str | None, typer.Option("--megabytes", metavar="N", help="Of a model, at most.")] = None,
+    degree: Annotated[str | None, typer.Option("--degree", metavar="N", help="Parents in a network, at most.")] = None,
     inside: Annotated[
         str, typer.Option("--inside", metavar="HOW", help="Values in bins: measured, or even at no cost.")
     ] = "measured",
@@ -444,7 +449,7 @@ def synthesize(
 
     request = synthesizing.SynthesisCommand(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, method, select, rounds, picks,
-        rows, inside, start, analyst, ledger,
+        rows, inside, start, megabytes, degree, analyst, ledger,
     )  # fmt: skip
     if plan:
         synthesizing.plan(request, as_json)

@@ -42,6 +42,8 @@ class SynthesisCommand:
     rows: str | None
     inside: str
     start: str | None
+    megabytes: str | None
+    degree: str | None
     analyst: str
     ledger: str | None
 
@@ -194,6 +196,8 @@ def _arguments(options: SynthesisCommand) -> dict[str, Any]:
         "rows": read_whole(options.rows, "--table-rows", 200),
         "inside": options.inside,
         "start": _start(options.start),
+        "megabytes": read_whole(options.megabytes, "--megabytes", 80),
+        "degree": read_whole(options.degree, "--degree", 2),
     }
 
 

@@ -278,6 +278,7 @@ class Session(WorkloadCalls):
         inside: str = "measured",
         megabytes: int | None = None,
         start: Any = None,
+        degree: int | None = None,
         account: str = "auto",
     ) -> "SynthesisPlan":
         """What a synthesis would measure, in how many rounds, with what noise and at what cost. Free."""
@@ -298,6 +299,7 @@ class Session(WorkloadCalls):
             inside,
             megabytes,
             start,
+            degree,
         )
         return plan(self._holdings, options, confidence)
 
@@ -317,6 +319,7 @@ class Session(WorkloadCalls):
         inside: str = "measured",
         megabytes: int | None = None,
         start: Any = None,
+        degree: int | None = None,
         progress: Tell | None = None,
         account: str = "auto",
     ) -> "Synthetic":
@@ -346,6 +349,7 @@ class Session(WorkloadCalls):
             inside,
             megabytes,
             start,
+            degree,
         )
         return synthesize(self._holdings, options, progress)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.synthesis.junction import Node, Tree
+from confide.synthesis.junction import Node, Tree, junction_tree
 
 Shares = NDArray[np.float32]
 Wide = NDArray[np.float64]
@@ -161,6 +161,43 @@ class MarkovTable:
         for lower in below.get(place, ()):
             found |= self._wanted_below(lower, below, wanted)
         return found
+
+
+def shares_along(tree: Tree, tables: Sequence[Wide]) -> list[Wide]:
+    """The product of one table for each clique, as shares of each clique given its separator: one pass up the tree.
+
+    Where the product is nothing, whatever the rest of the clique is, shares are even.
+    """
+    found, told = list(tables), dict[int, list[Wide]]()
+    for place in range(len(tree) - 1, -1, -1):
+        node, table = tree[place], tables[place]
+        for message in told.pop(place, ()):
+            table = table * message
+        sums = table.sum(axis=tuple(range(len(node.separator), table.ndim)), keepdims=True)
+        if sums.all():
+            found[place] = table / sums
+        else:
+            even = 1 / math.prod(table.shape[len(node.separator) :])
+            found[place] = np.where(sums > 0, table / np.where(sums > 0, sums, 1), even)
+        if node.parent >= 0:
+            above = tree[node.parent].columns
+            sizes = dict(zip(node.columns, table.shape, strict=True))
+            shape = [sizes[column] if column in node.separator else 1 for column in above]
+            told.setdefault(node.parent, []).append(sums.reshape(shape))
+    return found
+
+
+def product_of(sizes: tuple[int, ...], factors: Sequence[tuple[tuple[int, ...], Wide]]) -> MarkovTable:
+    """The table whose shares are the product of some tables, each with an axis for each of its columns."""
+    tree = junction_tree(sizes, [columns for columns, _ in factors])
+    tables: list[Wide] = [np.ones([sizes[column] for column in node.columns]) for node in tree]
+    for columns, factor in factors:
+        holders = [place for place, node in enumerate(tree) if set(columns) <= set(node.columns)]
+        place = min(holders, key=lambda own: (tables[own].size, own))
+        order = [columns.index(column) for column in tree[place].columns if column in columns]
+        shape = [sizes[column] if column in columns else 1 for column in tree[place].columns]
+        tables[place] = tables[place] * np.transpose(factor, order).reshape(shape)
+    return MarkovTable(sizes, tree, tuple(own.astype(np.float32) for own in shares_along(tree, tables)))
 
 
 def _contracted(parts: Sequence[Any], labels: Sequence[tuple[int, ...]], shown: Sequence[int]) -> Wide:

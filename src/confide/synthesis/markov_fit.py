@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confide.host.apart import apart
 from confide.synthesis.curator import MeasuredMarginal
 from confide.synthesis.junction import Tree, junction_tree
-from confide.synthesis.markov import MarkovTable, Wide
+from confide.synthesis.markov import MarkovTable, Wide, shares_along
 
 ROUGH_STEPS: Final = 100
 """A fit that only says what to measure next is not polished."""
@@ -177,23 +177,11 @@ class _State:
 
     def moved(self, rate: float) -> "_State":
         """Each cell times the exponential of minus its slopes, made shares again from the leaves up."""
+        tables = list(self.shares)
         pulls: dict[int, Wide] = {}
         for target, slope in zip(self.targets, self.slopes, strict=True):
             pull = -rate * slope.reshape(target.shape)
             pulls[target.clique] = pulls[target.clique] + pull if target.clique in pulls else pull
-        found: list[Wide] = list(self.shares)
-        told: dict[int, list[Wide]] = {}
-        for place in range(len(self.tree) - 1, -1, -1):
-            node, table = self.tree[place], self.shares[place]
-            if place in pulls:
-                table = table * np.exp(np.clip(pulls[place], -STEEPEST, STEEPEST))
-            for message in told.pop(place, ()):
-                table = table * message
-            sums = table.sum(axis=tuple(range(len(node.separator), table.ndim)), keepdims=True)
-            found[place] = table / sums
-            if node.parent >= 0:
-                above = self.tree[node.parent].columns
-                sizes = dict(zip(node.columns, table.shape, strict=True))
-                shape = [sizes[column] if column in node.separator else 1 for column in above]
-                told.setdefault(node.parent, []).append(sums.reshape(shape))
-        return _State(self.tree, found, self.targets)
+        for place, pull in pulls.items():
+            tables[place] = tables[place] * np.exp(np.clip(pull, -STEEPEST, STEEPEST))
+        return _State(self.tree, shares_along(self.tree, tables), self.targets)

@@ -23,6 +23,7 @@ from confide.synthesis.markov import MarkovTable
 from confide.synthesis.mst import MST_SPELLING, mst_strategy
 from confide.synthesis.mwem import MWEM_SPELLING, mwem_strategy
 from confide.synthesis.planned_strategy import PLANNED_SPELLING, choose_planned
+from confide.synthesis.privbayes import PRIVBAYES_SPELLING, model_strategy, privbayes_strategy
 from confide.synthesis.relaxed import RelaxedTable
 from confide.synthesis.reweight import REWEIGHT_SPELLING, reweight_strategy
 from confide.synthesis.strategy import STRATEGY_SPELLING, choose_strategy
@@ -122,6 +123,22 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         "confide.synthesis.mwem",
         MarkovTable.from_bytes,
         takes=("rounds", "megabytes"),
+    ),
+    "privbayes": SynthesisMethod(
+        "privbayes",
+        privbayes_strategy,
+        PRIVBAYES_SPELLING,
+        "confide.synthesis.privbayes",
+        MarkovTable.from_bytes,
+        takes=("degree", "megabytes"),
+    ),
+    "privbayes+model": SynthesisMethod(
+        "privbayes+model",
+        model_strategy,
+        PRIVBAYES_SPELLING,
+        "confide.synthesis.privbayes",
+        MarkovTable.from_bytes,
+        takes=("degree", "megabytes"),
     ),
     "planned": SynthesisMethod(
         "planned",

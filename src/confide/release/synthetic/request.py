@@ -67,6 +67,7 @@ class SynthesisOptions:
     inside: object = MEASURED
     megabytes: int | None = None
     start: Any = None
+    degree: int | None = None
 
     @property
     def method_name(self) -> object:
@@ -76,7 +77,8 @@ class SynthesisOptions:
     def given(self) -> dict[str, Any]:
         """What is set of what a method may take; the rest follows."""
         select = plain_text(self.select)
-        listed = {"rounds": self.rounds, "picks": self.picks, "rows": self.rows, "megabytes": self.megabytes}
+        names = ("rounds", "picks", "rows", "megabytes", "degree")
+        listed = {name: getattr(self, name) for name in names}
         return ({} if select == "auto" else {"select": select}) | {
             name: value for name, value in listed.items() if value is not None
         }
