@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from tests.laboratory import worlds
 from tests.laboratory.pairs import Findings, Open, alike, open_in_memory, try_pair
 from tests.laboratory.report import note
 from tests.laboratory.storing import STORES, Store, typed
-from tests.laboratory.worlds import Pair, plain_pair
+from tests.laboratory.worlds import Call, Pair, plain_pair
 from tests.servers import PostgresServer
 from tests.spark import INTERPRETED
 
@@ -144,6 +145,19 @@ def of_workloads(monkeypatch: pytest.MonkeyPatch, *strategies: str) -> list[str]
 
 def test_workloads_cost_what_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_workloads(monkeypatch) == []
+
+
+def test_syntheses_by_every_name_cost_what_is_paid() -> None:
+    def asked(pair: Pair, rng: Random, count: int) -> list[tuple[str, Call]]:
+        named = (worlds._synthesis_call(pair, rng) for _ in range(100))
+        return [own for own in named if "'method'" in own[0]][:count]
+
+    findings = Findings()
+    for seed in range(8):
+        kinds = ["rows", "keys", "public rows", "public keys"]
+        findings.add(try_pair(seed, 3, store=STORES[0], make=lambda rng: plain_pair(rng.choice(kinds), rng), ask=asked))
+    assert not findings.violations
+    assert findings.outcomes["answered"] > 10
 
 
 def test_a_tree_with_half_its_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,6 +222,9 @@ class Curator(Protocol):
     def choose(self, candidates: Sequence[tuple[int, ...]], score: Score, share: Fraction) -> int:
         """The candidate whose score is about the largest."""
 
+    def choose_table(self, queries: NDArray[np.int64], most: int, share: Fraction) -> NDArray[np.int64]:
+        """The counts of all cells of a table of at most `most` rows whose answers are near those of the data."""
+
     def measure_design(self, design: Design, share: Fraction) -> tuple[MeasuredMarginal | MeasuredEffect, ...]:
         """What each block of a design tells; each block has its own part of the share."""
 

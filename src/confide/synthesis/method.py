@@ -19,6 +19,7 @@ from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.aim import AIM_SPELLING, aim_strategy
 from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthesized
 from confide.synthesis.full import FullTable
+from confide.synthesis.listed_tables import NET_SPELLING, net_strategy
 from confide.synthesis.markov import MarkovTable
 from confide.synthesis.mst import MST_SPELLING, mst_strategy
 from confide.synthesis.mwem import MWEM_SPELLING, mwem_strategy
@@ -139,6 +140,14 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         "confide.synthesis.privbayes",
         MarkovTable.from_bytes,
         takes=("degree", "megabytes"),
+    ),
+    "net": SynthesisMethod(
+        "net",
+        net_strategy,
+        NET_SPELLING,
+        "confide.synthesis.listed_tables",
+        MarkovTable.from_bytes,
+        takes=("rows",),
     ),
     "planned": SynthesisMethod(
         "planned",

@@ -150,6 +150,16 @@ def test_a_choice_by_a_score_has_the_law_of_its_sensitivity() -> None:
     assert steps.curator(2).deviation(Fraction(1, 400)) == pytest.approx(np.sqrt(8), rel=0.1)
 
 
+def test_a_table_is_chosen_by_the_law_of_its_errors() -> None:
+    """Of tables of at most one row over three cells, for 2, 1 and 3 rows: errors 2, 3, 3 and 3, at ε = 1."""
+    steps = Steps(ROWS, "private", PureDP(Fraction(400) + TINY), 3)
+    curator = steps.curator(1)
+    found = [curator.choose_table(np.eye(3, dtype=np.int64), 1, Fraction(1, 400)) for _ in range(400)]
+    nearest = np.mean([own[2] == 1 for own in found])
+    assert abs(nearest - np.exp(0.5) / (np.exp(0.5) + 3)) < 5 * 0.48 / 20
+    assert curator.spent == PureDP(Fraction(400))
+
+
 def test_a_large_epsilon_finds_the_worst_queries() -> None:
     steps = Steps(ROWS, "private", PureDP(Fraction(10_000)), 3)
     nothing = Picked(np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -6,11 +6,8 @@ first step a seed is drawn for the arithmetic between the steps, and kept with i
 """
 
 import math
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from io import BytesIO
 from math import prod
 from typing import Final
 
@@ -18,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import EngineError
-from confide.mechanism import Additive, Randomness
-from confide.privacy.budget import Budget, Currency, add
+from confide.mechanism import Additive
+from confide.mechanism.selection.net import net
+from confide.privacy.budget import Currency, add
 from confide.privacy.charge import Charge
-from confide.privacy.identity import written
 from confide.privacy.loss import ZCDP, PureDP
 from confide.query.sensitivity import Sensitivity
 from confide.query.tabulation import Tabulation
@@ -31,6 +28,7 @@ from confide.release.holdings import Holdings
 from confide.release.request import listed
 from confide.release.synthetic.design_step import design_noises, released, told
 from confide.release.synthetic.kept import KeptMarginal
+from confide.release.synthetic.step_request import StepRequest, Values, step_identity
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
 from confide.release.synthetic.values import ValuesStep, left_for_the_model, value_sets
 from confide.synthesis.curator import (
@@ -52,46 +50,6 @@ from confide.workload.strategy.design import Design
 
 MOST_COUNTED: Final = 2.0**62
 """No count of a model is taken for larger."""
-
-Values = Callable[[Charge], NDArray[np.int64]]
-
-
-@dataclass(frozen=True, slots=True)
-class StepRequest:
-    """One step of a call: what it pays and what it releases. Its identity is the call's, and its number."""
-
-    text: str
-    number: int
-    what: str
-    loss: Currency
-    values: Values
-    first: bool
-
-    @property
-    def purpose(self) -> str:
-        return f"synthesize, step {self.number}: {self.what}"
-
-    def identity(self) -> str:
-        return self.text
-
-    def price(self, budget: Budget) -> "StepRequest":
-        return self
-
-    @property
-    def widths(self) -> tuple[float, ...]:
-        return ()
-
-    def measure(self, holdings: Holdings, charge: Charge) -> bytes:
-        values = self.values(charge)
-        return _packed(np.concatenate([_drawn(holdings.randomness), values]) if self.first else values)
-
-    def decode(self, stored: bytes) -> NDArray[np.int64]:
-        return _unpacked(stored)
-
-
-def step_identity(call: str, step: int) -> str:
-    """Of the step of a call, which is named by what was asked in it."""
-    return written("synthesis step", call, step)
 
 
 class LedgerCurator:
@@ -232,6 +190,22 @@ class LedgerCurator:
 
         return int(self._chosen(f"choose one of {len(candidates)} tables", self._loss(share), release)[0])
 
+    def choose_table(self, queries: NDArray[np.int64], most: int, share: Fraction) -> NDArray[np.int64]:
+        """Releases the counts of all cells of one of all tables of at most `most` rows; `queries` say which of them
+        each count adds up.
+
+        Neighbours: the policy's; those of one unit differ in at most its rows, each added, removed or replaced.
+        Loss: the share of the call's cost; theorem: see `Net`.
+        """
+        made = net(selection_epsilon(self._loss(share), 1), self._rows, queries, most)
+        every = tuple(range(len(self._workload.domain)))
+
+        def release(charge: Charge) -> NDArray[np.int64]:
+            exact = self._read(charge)
+            return made.choose(exact.marginal(every, 0, exact.sizes[0]).reshape(-1), self._holdings.randomness)
+
+        return self._chosen(f"choose one of {len(made.tables):,} tables of few rows", self._loss(share), release)
+
     def measure_design(self, design: Design, share: Fraction) -> tuple[MeasuredMarginal | MeasuredEffect, ...]:
         """Releases what each block of a design measures, with noise on each number.
 
@@ -349,11 +323,6 @@ class LedgerCurator:
         return places, need
 
 
-def _drawn(source: Randomness) -> NDArray[np.int64]:
-    """A seed of 63 bits."""
-    return (source.uint64(1) >> np.uint64(1)).astype(np.int64)
-
-
 def _variance(mechanism: Additive) -> float:
     """Of the noise; not so small that a fit could take a count for beyond doubt."""
     return max(float(mechanism.law.variance), 1 / 12)
@@ -378,14 +347,3 @@ def _count(exact: ExactTables, workload: BoundWorkload, place: int, cell: int) -
     own = np.unravel_index(cell, [exact.sizes[column] for column in marks.columns])
     matches = sum((places == int(o)).astype(np.int64) for places, o in zip(table.places(exact.sizes), own, strict=True))
     return int(table.counts[matches >= marks.need].sum())
-
-
-def _packed(values: NDArray[np.int64]) -> bytes:
-    target = BytesIO()
-    np.save(target, values, allow_pickle=False)
-    return zlib.compress(target.getvalue(), 6)
-
-
-def _unpacked(stored: bytes) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = np.load(BytesIO(zlib.decompress(stored)), allow_pickle=False)
-    return values
