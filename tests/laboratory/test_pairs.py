@@ -152,10 +152,12 @@ def test_syntheses_by_every_name_cost_what_is_paid() -> None:
         named = (worlds._synthesis_call(pair, rng) for _ in range(100))
         return [own for own in named if "'method'" in own[0]][:count]
 
+    def made(rng: Random) -> Pair:
+        return plain_pair(rng.choice(["rows", "keys", "public rows", "public keys"]), rng)
+
     findings = Findings()
     for seed in range(8):
-        kinds = ["rows", "keys", "public rows", "public keys"]
-        findings.add(try_pair(seed, 3, store=STORES[0], make=lambda rng: plain_pair(rng.choice(kinds), rng), ask=asked))
+        findings.add(try_pair(seed, 3, store=STORES[0], make=made, ask=asked))
     assert not findings.violations
     assert findings.outcomes["answered"] > 10
 
