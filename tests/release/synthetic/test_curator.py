@@ -126,8 +126,8 @@ def test_what_follows_a_choice_is_marked() -> None:
     curator.measure([(0,)], Fraction(1, 4))
     curator.choose_set([(0,)], Model(uniform_table((3,)), 6.0), Fraction(1, 4))
     curator.measure([(0,)], Fraction(1, 4))
-    assert [own.turn for own in curator.kept] == [0, 3]
-    assert all(own.columns == (0,) and own.counts.shape == (3,) for own in curator.kept)
+    assert [own.turn for own in curator.kept.marginals] == [0, 3]
+    assert all(own.columns == (0,) and own.counts.shape == (3,) for own in curator.kept.marginals)
 
 
 class Apart:

@@ -12,6 +12,7 @@ import yaml
 
 import confide
 from confide.errors import ParameterError
+from confide.release.synthetic.kept import NOTHING_KEPT, KeptMeasurements
 from confide.release.synthetic.report import SyntheticReport
 from confide.release.synthetic.synthetic import Synthetic
 from confide.synthesis import projection
@@ -34,7 +35,7 @@ def report(twin: Synthetic) -> SyntheticReport:
 
 
 def test_every_measured_marginal_is_judged(twin: Synthetic, report: SyntheticReport) -> None:
-    assert len(report.marginals) == len(twin.measured) == 6
+    assert len(report.marginals) == len(twin.measured.of_bins(3)) == 6
     assert {own.columns for own in report.marginals} >= {("region",), ("region", "sex")}
     assert all(own.half_width > 0 and own.counts > 1 for own in report.marginals)
     assert set(report.pairs.values()) == {"together"}
@@ -65,11 +66,14 @@ def test_a_table_that_forgot_what_was_measured_is_found_out(twin: Synthetic) -> 
 
 
 def test_pairs_that_nothing_backs_are_named(twin: Synthetic) -> None:
-    alone = replace(twin, measured=tuple(own for own in twin.measured if len(own.columns) == 1 or 0 in own.columns))
+    known = twin.measured.marginals
+    alone = replace(
+        twin, measured=KeptMeasurements(tuple(own for own in known if len(own.columns) == 1 or 0 in own.columns))
+    )
     pairs = alone.report().pairs
     assert pairs["sex", "age"] == "apart"
     assert pairs["region", "sex"] == "together"
-    nothing = replace(twin, measured=())
+    nothing = replace(twin, measured=NOTHING_KEPT)
     assert set(nothing.report().pairs.values()) == {"not measured"}
     assert "nothing of it has an interval" in str(nothing.report())
 
@@ -118,3 +122,16 @@ def test_what_was_measured_is_kept_with_it(twin: Synthetic, report: SyntheticRep
     exact = dict(people.iter_rows())
     assert all(row["n_low"] < row["n_high"] for row in rows)
     assert sum(row["n_low"] <= exact.get(row["region"], 0) <= row["n_high"] for row in rows) >= len(rows) - 1
+
+
+def test_parts_of_marginals_are_told_as_marginals(tmp_path: Path) -> None:
+    with opened(APPROXIMATE) as session:
+        made = session.synthesize(confide.marginals(2, ["region", "sex"]), 50, table="person", method="planned")
+    report = made.report()
+    assert [own.columns for own in report.marginals] == [("region", "sex")]
+    assert report.marginals[0].kept
+    assert report.pairs["region", "sex"] == "together"
+    report.plot_marginal("region", "sex", path=tmp_path / "marginal.svg")
+    again = Synthetic.from_bytes(made.to_bytes())
+    rows = again.answer("SELECT region, COUNT(*) AS n FROM person GROUP BY region").to_pylist()
+    assert all(row["n_low"] < row["n_high"] for row in rows)

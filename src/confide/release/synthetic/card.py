@@ -74,7 +74,7 @@ def card_facts(report: SyntheticReport, about: Mapping[str, str]) -> dict[str, A
                     f"Data collection: {said['collection']}. No tuning on the data. Columns, bins and bounds are those "
                     "of the policy and the request; rows in which a column of the release is unknown are not counted."
                 ),
-                "mechanisms": f"{made.method}; {len(made.measured):,} marginals were measured with exact integer noise",
+                "mechanisms": f"{made.method}; {len(report.marginals):,} marginals are known with exact integer noise",
                 "justification": " ".join(f"{line[:1].upper()}{line[1:]}." for line in report.lines()),
             },
             "resources": {

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.privacy.amount import show
 from confide.release.answer.noisy_bars import MOST_BARS, NoisyBar, noisy_bars
 from confide.release.answer.picture import COLOURS, INK, PALE, finished
 from confide.release.answer.rendering import drawable
-from confide.release.synthetic.kept import KeptMarginal
-from confide.release.synthetic.report import CONFIDENCE, Backing, SyntheticReport, table_counts
+from confide.release.synthetic.report import CONFIDENCE, Backing, NoisyCells, SyntheticReport
 
 if TYPE_CHECKING:
     from confide.release.synthetic.synthetic import Synthetic
@@ -83,27 +83,25 @@ def backed_pairs(report: SyntheticReport, path: object = None) -> Any:
     return finished(chart, drawable(title), [drawable(line) for line in subtitle], path)
 
 
-def noisy_beside_table(made: "Synthetic", own: KeptMarginal, path: object = None) -> Any:
+def noisy_beside_table(made: "Synthetic", own: NoisyCells, path: object = None) -> Any:
     """Bars for what the records hold; points and whiskers for the noisy counts and their intervals."""
-    half = int(own.law.half_width(CONFIDENCE))
-    fitted = table_counts(made, own)
     bars = []
-    for at in list(np.ndindex(*own.counts.shape))[:MOST_BARS]:
-        words = [_words(made, column, own, axis, at[axis]) for axis, column in enumerate(own.columns)]
-        bars.append(NoisyBar(", ".join(words), int(own.counts[at]), half, float(fitted[at])))
+    for at in list(np.ndindex(*own.noisy.shape))[:MOST_BARS]:
+        words = [_words(made, column, own.places[axis], at[axis]) for axis, column in enumerate(own.columns)]
+        bars.append(NoisyBar(", ".join(words), round(float(own.noisy[at])), own.half_width, float(own.fitted[at])))
     subtitle = [
         f"bars: the records · points: noisy counts with the {CONFIDENCE:.4g} interval for the exact count on these "
         f"rows · ε = {show(made.cost.epsilon)} for all of it"
     ]
-    if own.counts.size > len(bars):
-        subtitle.append(f"{own.counts.size - len(bars):,} of {own.counts.size:,} counts are not drawn")
+    if own.noisy.size > len(bars):
+        subtitle.append(f"{own.noisy.size - len(bars):,} of {own.noisy.size:,} counts are not drawn")
     if made.test_noise:
         subtitle.append("TEST NOISE: protects nobody")
     columns = " × ".join(made.domain.names[column] for column in own.columns)
     return noisy_bars(bars, f"{made.table.name}: counts by {columns}", subtitle, path)
 
 
-def _words(made: "Synthetic", column: int, own: KeptMarginal, axis: int, measured: int) -> str:
-    places = np.flatnonzero(own.spread(made.domain.sizes)[axis] == measured)
+def _words(made: "Synthetic", column: int, measured: NDArray[np.int64], place: int) -> str:
+    places = np.flatnonzero(measured == place)
     first = made.domain.attributes[column].label(int(places[0]))
     return first if len(places) == 1 else f"{first} and {len(places) - 1:,} more"

@@ -26,8 +26,9 @@ from confide.release.account import AUTO
 from confide.release.guard import was_charged
 from confide.release.holdings import Holdings
 from confide.release.request import listed
-from confide.release.synthetic.design_step import design_noises, released, told
-from confide.release.synthetic.kept import KeptMarginal
+from confide.release.synthetic.design_step import cells_of, design_noises, released, told
+from confide.release.synthetic.kept import KeptMarginal, KeptMeasurements
+from confide.release.synthetic.kept_effects import NO_EFFECTS, effects_of
 from confide.release.synthetic.step_request import StepRequest, Values, step_identity
 from confide.release.synthetic.steps import one_count, paid_share, share_of, step_noise
 from confide.release.synthetic.values import ValuesStep, left_for_the_model, value_sets
@@ -77,8 +78,13 @@ class LedgerCurator:
         self._step, self._chose = 0, False
         self._seed: int | None = None
         self.spent: Currency = share_of(cost, Fraction(0))
-        self.kept: list[KeptMarginal] = []
-        """Marginals that were measured, as they are kept with what is made of them."""
+        self._marginals_kept: list[KeptMarginal] = []
+        self._effects_kept = NO_EFFECTS
+
+    @property
+    def kept(self) -> KeptMeasurements:
+        """What was measured, as it is kept with what is made of it."""
+        return KeptMeasurements(tuple(self._marginals_kept), self._effects_kept)
 
     @property
     def rest(self) -> Currency:
@@ -166,7 +172,7 @@ class LedgerCurator:
             merged = tuple(None if merging is None else np.asarray(merging[column]) for column in columns)
             shape = tuple(own[column] for column in columns)
             turn = self._step if self._chose else 0
-            self.kept.append(KeptMarginal(columns, part.reshape(shape), mechanism.law, merged, turn))
+            self._marginals_kept.append(KeptMarginal(columns, part.reshape(shape), mechanism.law, merged, turn))
         return tuple(
             MeasuredMarginal(columns, part.astype(np.float64), variance)
             for columns, part in zip(sets, parts, strict=True)
@@ -219,7 +225,11 @@ class LedgerCurator:
             return released(design, noises, self._read(charge), self._holdings.randomness)
 
         names = listed([", ".join(self._workload.domain.names[c] for c in own.columns) for own in design.blocks], "; ")
-        return told(design, noises, self._once(f"measure parts of {names}", loss, release))
+        values = self._once(f"measure parts of {names}", loss, release)
+        found = told(design, noises, values)
+        self._marginals_kept += cells_of(design, noises, values, self._workload.domain.sizes)
+        self._effects_kept = effects_of(design.blocks, noises, found, self._workload.domain.sizes)
+        return found
 
     def choose_set(self, candidates: Sequence[tuple[int, ...]], model: Model, share: Fraction) -> int:
         mechanism = LargestError(selection_epsilon(self._loss(share), 1), self._rows)

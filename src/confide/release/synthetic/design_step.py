@@ -1,5 +1,6 @@
 """A step that measures a design: the noise of each of its blocks, what is released of it, and what that tells."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from confide.errors import EpsilonTooSmall, ParameterError
 from confide.mechanism import Randomness
 from confide.privacy.budget import Currency
 from confide.release.block_noise import BlockNoise, noises_for
+from confide.release.synthetic.kept import KeptMarginal
 from confide.release.synthetic.steps import NO_ROUND
 from confide.synthesis.curator import MeasuredEffect, MeasuredMarginal, UnitReach
 from confide.workload import ExactTables
@@ -63,6 +65,20 @@ def told(
         kind = MeasuredMarginal if whole else MeasuredEffect
         found.append(kind(block.columns, counts, max(variance, 1 / 12) if whole else variance))
     return tuple(found)
+
+
+def cells_of(
+    design: Design, noises: tuple[BlockNoise, ...], values: NDArray[np.int64], sizes: Sequence[int]
+) -> list[KeptMarginal]:
+    """The blocks that measured every cell of a marginal, as they are kept."""
+    found = []
+    parts = np.split(values, np.cumsum([block.rows for block in design.blocks])[:-1])
+    for block, noise, part in zip(design.blocks, noises, parts, strict=True):
+        if block.columns and all(isinstance(line, IdentityLine) for line in block.lines):
+            shape = tuple(sizes[column] for column in block.columns)
+            merged = (None,) * len(block.columns)
+            found.append(KeptMarginal(block.columns, part.reshape(shape), noise.law, merged, 0, block.fineness))
+    return found
 
 
 def _spread(block: ProductBlock) -> float:

@@ -1,8 +1,8 @@
 """Intervals of counts that follow from what was measured for synthetic data: free, and valid whatever the data are.
 
 A count of rows that some condition keeps, by groups, is a sum of cells of any measured marginal that has all columns of
-the question. The noise of these cells is independent and of one known law, so their sum has an interval. Where no
-marginal has all the columns nothing follows.
+the question. The noise of these cells is independent and of one known law, so their sum has an interval. Where parts of
+marginals were measured it is a sum of these. Where no marginal has all the columns nothing follows.
 
 Which of several is taken must not hang on its own noise. Those that were certain to be measured come first, and of them
 the one with the least variance, which the question and public facts tell. Where a private choice came before, whether a
@@ -28,18 +28,18 @@ from confide.mechanism.noise.law import Law
 from confide.query import Question
 from confide.query.question import Arithmetic, Measured, ShownKey
 from confide.release.count_questions import MOST_ROWS, group_places, holds, key_name, names_in
-from confide.release.synthetic.kept import KeptMarginal
+from confide.release.synthetic.kept import KeptMarginal, KeptMeasurements
+from confide.release.synthetic.kept_effects import KeptEffects
 from confide.workload import Domain
 
 Weights = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Ends = tuple[list[int | None], list[int | None]]
 Shape = tuple[tuple[int, int], ...]
 """Weights other than 0, and how many cells have each."""
 
 
-def implied_ends(
-    question: Question, domain: Domain, kept: Sequence[KeptMarginal], confidence: float
-) -> dict[str, Ends]:
+def implied_ends(question: Question, domain: Domain, kept: KeptMeasurements, confidence: float) -> dict[str, Ends]:
     """The ends of each count of a question's result, in the order of its rows; None where nothing follows."""
     sizes = [group_places(key, domain)[1] for key in question.keys]
     nothing: list[int | None] = [None] * prod(sizes)
@@ -50,9 +50,7 @@ def implied_ends(
     }
 
 
-def _ends(
-    question: Question, value: Any, domain: Domain, kept: Sequence[KeptMarginal], confidence: float
-) -> Ends | None:
+def _ends(question: Question, value: Any, domain: Domain, kept: KeptMeasurements, confidence: float) -> Ends | None:
     keys = [domain.place_of(key_name(key)) for key in question.keys]
     cells = sorted(_cells(question, value))
     conditions = [question.summary.where, *(question.summary.cells[cell].where for cell in cells)]
@@ -68,25 +66,61 @@ def _ends(
     plain = isinstance(value, Measured) and all(
         coefficient > 0 for coefficient, _ in question.measures[value.measure].terms
     )
-    best: tuple[tuple[int, float], NDArray[Any], list[Shape], Law] | None = None
-    for own in kept:
+    best: tuple[tuple[int, float], NDArray[Any], list[Shape], KeptMarginal] | None = None
+    for own in kept.of_bins(len(domain)):
         if set(columns) <= set(own.columns):
             found = _summed(own, columns, weights, groups, domain)
             if found is not None:
                 values, shapes = found
-                spread = sum(weight**2 * count for one in shapes for weight, count in one) * float(own.law.variance)
+                spread = max(sum(weight**2 * count for weight, count in one) for one in shapes) * own.variance
                 if best is None or (own.turn, spread) < best[0]:
-                    best = (own.turn, spread), values, shapes, own.law
-    if best is None:
-        return None
-    _, values, shapes, law = best
+                    best = (own.turn, spread), values, shapes, own
+    from_parts = _of_parts(kept.effects, columns, weights, groups)
+    if from_parts is not None and (best is None or (0, float(from_parts[1].max())) < best[0]):
+        return _ends_of_parts(kept.effects, *from_parts, confidence, 0 if plain else None)
+    return None if best is None else _ends_of_cells(*best[1:], confidence, 0 if plain else None)
+
+
+def _ends_of_cells(
+    values: NDArray[Any], shapes: Sequence[Shape], own: KeptMarginal, confidence: float, floor: int | None
+) -> Ends:
     lows: list[int | None] = [None] * len(shapes)
     highs: list[int | None] = [None] * len(shapes)
     for kind in dict.fromkeys(shapes):
         rows = [row for row, one in enumerate(shapes) if one == kind]
-        _, least, most = bounded_ends(values[rows], *_widths(kind, law, confidence), 0 if plain else None)
+        _, least, most = bounded_ends(values[rows], *_widths(kind, own.law, confidence), floor)
         for row, low, high in zip(rows, least, most, strict=True):
-            lows[row], highs[row] = int(low), int(high)
+            lows[row], highs[row] = int(low) // own.fineness, -(-int(high) // own.fineness)
+    return lows, highs
+
+
+def _of_parts(
+    effects: KeptEffects, columns: tuple[int, ...], weights: Weights, groups: Sequence[tuple[NDArray[np.int64], int]]
+) -> tuple[Floats, Floats] | None:
+    """The sums of each group, and the variances of their noise, by the parts of marginals."""
+    sizes = [size for _, size in groups]
+    if effects.parts(columns) is None or prod(sizes) * weights.size > MOST_ROWS:
+        return None
+    marks = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), dtype=np.int64)
+    by_group = np.broadcast_to(weights, (marks.shape[1], *weights.shape)).astype(np.float64)
+    for axis, (places, _) in enumerate(groups):
+        inside = marks[axis][:, None] == places
+        by_group = by_group * inside.reshape(len(inside), *(-1 if at == axis else 1 for at in range(weights.ndim)))
+    return effects.sums(columns, by_group)
+
+
+def _ends_of_parts(
+    effects: KeptEffects, values: Floats, variances: Floats, confidence: float, floor: int | None
+) -> Ends:
+    half = effects.half_widths(variances, confidence)
+    both = 2 * confidence - 1
+    one_sided = np.minimum(half, effects.half_widths(variances, both)) if both > 0 else half
+    lows: list[int | None] = []
+    highs: list[int | None] = []
+    for value, own, side in zip(values, half, one_sided, strict=True):
+        _, low, high = bounded_ends(np.array([value]), float(own), float(side), floor)
+        lows.append(int(np.floor(low[0])))
+        highs.append(int(np.ceil(high[0])))
     return lows, highs
 
 

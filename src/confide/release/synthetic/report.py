@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import ParameterError
 from confide.release.answer.digits import half_width
@@ -59,13 +60,15 @@ class SyntheticReport:
     @cached_property
     def marginals(self) -> tuple[MarginalKept, ...]:
         """One for each marginal that was measured, in the order in which they were."""
-        return tuple(_judged(self.made, own) for own in self.made.measured)
+        made = self.made
+        whole = [_judged(made, own) for own in made.measured.of_bins(len(made.domain))]
+        return (*whole, *(_judged_parts(made, columns) for columns in made.measured.effects.largest))
 
     @cached_property
     def pairs(self) -> Mapping[tuple[str, str], Backing]:
         """For each pair of columns whether they were measured together, each by itself, or not both."""
         names = self.made.domain.names
-        sets = [{names[column] for column in own.columns} for own in self.made.measured]
+        sets = [set(own.columns) for own in self.marginals]
         alone: set[str] = set().union(*sets)
         found: dict[tuple[str, str], Backing] = {}
         for pair in combinations(names, 2):
@@ -81,10 +84,8 @@ class SyntheticReport:
     @property
     def trusted(self) -> tuple[tuple[str, ...], ...]:
         """The largest sets of columns whose counts have intervals for free."""
-        names = self.made.domain.names
-        sets = [own.columns for own in self.made.measured]
-        largest = [own for own in dict.fromkeys(sets) if not any(set(own) < set(other) for other in sets)]
-        return tuple(tuple(names[column] for column in own) for own in largest)
+        sets = [own.columns for own in self.marginals]
+        return tuple(own for own in dict.fromkeys(sets) if not any(set(own) < set(other) for other in sets))
 
     def lines(self) -> list[str]:
         """The findings as sentences."""
@@ -157,12 +158,16 @@ class SyntheticReport:
 
         return noisy_beside_table(self.made, self.found(columns), path)
 
-    def found(self, columns: tuple[str, ...]) -> KeptMarginal:
+    def found(self, columns: tuple[str, ...]) -> "NoisyCells":
         """A marginal by its columns, in any order."""
-        names = self.made.domain.names
-        for own in self.made.measured:
+        made = self.made
+        names = made.domain.names
+        for own in made.measured.of_bins(len(made.domain)):
             if sorted(names[column] for column in own.columns) == sorted(columns):
-                return own
+                return _cells(made, own)
+        for one in made.measured.effects.largest:
+            if sorted(names[column] for column in one) == sorted(columns):
+                return _cells_of_parts(made, one)
         known = "; ".join(dict.fromkeys(_words(own.columns) for own in self.marginals)) or "none"
         raise ParameterError(f"{_words(columns)} was not measured as a marginal; these were: {known}")
 
@@ -209,19 +214,51 @@ def report_on(made: "Synthetic") -> SyntheticReport:
     return SyntheticReport(made)
 
 
-def table_counts(made: "Synthetic", own: KeptMarginal) -> np.typing.NDArray[np.float64]:
-    """What the table says of a marginal that was measured, in its places."""
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCells:
+    """A marginal as it was measured: noisy counts and the half-width of their intervals, and what the table says."""
+
+    columns: tuple[int, ...]
+    noisy: NDArray[np.float64]
+    half_width: int
+    deviation: float
+    fitted: NDArray[np.float64]
+    places: tuple[NDArray[np.int64], ...]
+    """For each column, the measured place of each of its places."""
+
+
+def _cells(made: "Synthetic", own: KeptMarginal) -> NoisyCells:
     shares = made.model.marginal(own.columns, 0, made.domain.sizes[own.columns[0]])
-    return own.counts_of(shares) * made.total
+    deviation = math.sqrt(max(own.variance, 1 / 12))
+    fitted = own.counts_of(shares) * made.total
+    return NoisyCells(
+        own.columns, own.noisy, own.half_width(CONFIDENCE), deviation, fitted, own.spread(made.domain.sizes)
+    )
+
+
+def _cells_of_parts(made: "Synthetic", columns: tuple[int, ...]) -> NoisyCells:
+    effects, sizes = made.measured.effects, made.domain.sizes
+    noisy, variance = effects.marginal(columns, sizes)
+    half = math.ceil(float(effects.half_widths(np.array([variance]), CONFIDENCE)[0]))
+    shares = made.model.marginal(columns, 0, sizes[columns[0]]).astype(np.float64)
+    places = tuple(np.arange(sizes[column]) for column in columns)
+    return NoisyCells(columns, noisy, half, math.sqrt(max(variance, 1 / 12)), shares * made.total, places)
 
 
 def _judged(made: "Synthetic", own: KeptMarginal) -> MarginalKept:
-    deviation = math.sqrt(max(float(own.law.variance), 1 / 12))
-    apart = (table_counts(made, own) - own.counts) / deviation
+    return _told(made, _cells(made, own))
+
+
+def _judged_parts(made: "Synthetic", columns: tuple[int, ...]) -> MarginalKept:
+    return _told(made, _cells_of_parts(made, columns))
+
+
+def _told(made: "Synthetic", cells: NoisyCells) -> MarginalKept:
+    apart = (cells.fitted - cells.noisy) / cells.deviation
     return MarginalKept(
-        tuple(made.domain.names[column] for column in own.columns),
-        own.counts.size,
-        int(own.law.half_width(CONFIDENCE)),
+        tuple(made.domain.names[column] for column in cells.columns),
+        cells.noisy.size,
+        cells.half_width,
         float(np.mean(apart**2)),
         float(np.abs(apart).max()),
     )

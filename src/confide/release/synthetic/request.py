@@ -221,8 +221,7 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "
         neighbours=request.neighbours,
         test_noise=not holdings.randomness.kernel,
         values=values,
-        measured=tuple(own for own in curator.kept if max(own.columns) < len(request.workload.domain)),
-        measured_values=tuple(own for own in curator.kept if max(own.columns) >= len(request.workload.domain)),
+        measured=curator.kept,
     )
 
     # The last of the call's cost, what rounding left over: so a finished call costs exactly what was asked.

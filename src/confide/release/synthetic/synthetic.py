@@ -25,7 +25,7 @@ from confide.release.cost import Cost
 from confide.release.count_questions import answer_counts, count_question, cut_columns, read_parts
 from confide.release.synthetic.drawing import drawn_line, drawn_words, left_out, left_out_line
 from confide.release.synthetic.implied import implied_ends
-from confide.release.synthetic.kept import KeptMarginal, kept_bytes, kept_facts, kept_marginals
+from confide.release.synthetic.kept import NOTHING_KEPT, KeptMeasurements
 from confide.release.synthetic.records import records
 from confide.release.synthetic.values import bins_of, one_by_one
 from confide.synthesis.curator import ShareTable
@@ -82,10 +82,8 @@ class Synthetic:
     """The name of the method, which reads its table again."""
     values: Mapping[int, ValueShares] = field(default_factory=dict)
     """Of columns in bins, by place, how the values lie in each bin, where that was measured."""
-    measured: tuple[KeptMarginal, ...] = field(default=(), compare=False)
-    """The noisy counts of marginals that it was fitted to."""
-    measured_values: tuple[KeptMarginal, ...] = field(default=(), compare=False)
-    """Noisy counts of the values of `values`, each column by itself."""
+    measured: KeptMeasurements = field(default=NOTHING_KEPT, compare=False)
+    """The noisy counts that it was fitted to."""
     stored: bool = field(default=False, compare=False)
     """Whether it was kept before the call that gave it, which cost nothing then."""
 
@@ -195,14 +193,12 @@ class Synthetic:
 
         return report_on(self)
 
-    def _measured_of(self, cut: Collection[str]) -> tuple[KeptMarginal, ...]:
+    def _measured_of(self, cut: Collection[str]) -> KeptMeasurements:
         """What was measured of the places that a question speaks of: bins, or values where it cuts through bins."""
         if not cut:
             return self.measured
-        columns = sorted(self.values)
-        return tuple(
-            replace(own, columns=(column,)) for column, own in zip(columns, self.measured_values, strict=False)
-        )
+        values = zip(sorted(self.values), self.measured.of_values(len(self.domain)), strict=False)
+        return KeptMeasurements(tuple(replace(own, columns=(column,)) for column, own in values))
 
     def _cut_by(self, workload: Workload) -> set[str]:
         """The columns whose bins single counts in SQL cut through. Thresholds speak of the bins."""
@@ -261,10 +257,9 @@ class Synthetic:
         if self.values:
             facts["values"] = [self.domain.names[place] for place in sorted(self.values)]
         shares = b"".join(self.values[place].shares.astype("<f8").tobytes() for place in sorted(self.values))
-        every = (*self.measured, *self.measured_values)
-        kept = kept_bytes(every) if every else b""
+        kept = b"" if self.measured is NOTHING_KEPT else self.measured.to_bytes()
         if kept:
-            facts |= {"measured": kept_facts(every), "measured_bytes": len(kept)}
+            facts |= {"measured": self.measured.facts(), "measured_bytes": len(kept)}
         text = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
         return _MAGIC + zlib.compress(struct.pack("<I", len(text)) + text + shares + kept + self.model.to_bytes(), 6)
 
@@ -287,11 +282,10 @@ class Synthetic:
             values, begin = _values_in(content, 4 + length, domain, facts.pop("values", []))
             end = begin + facts.pop("measured_bytes", 0)
             places = (*domain.sizes, *(len(values[place].bins) for place in sorted(values)))
-            every = kept_marginals(facts.pop("measured", []), content[begin:end], places)
-            measured, measured_values = _bins_and_values(every, len(domain))
+            if "measured" in facts:
+                facts["measured"] = KeptMeasurements.of(facts["measured"], content[begin:end], places)
             model = method_named(facts.get("kind", "rap")).load(content[end:], domain.sizes)
-            facts |= {"measured": measured, "measured_values": measured_values, "values": values}
-            return cls(table, domain, model, cost=cost, notes=notes, **facts)
+            return cls(table, domain, model, cost=cost, notes=notes, values=values, **facts)
         except ConfideError:
             raise
         except Exception as error:  # what a file says may be wrong in any way
@@ -390,16 +384,6 @@ def _values_in(content: bytes, at: int, domain: Domain, names: Sequence[str]) ->
         found[place] = ValueShares(bins, np.frombuffer(content, "<f8", len(bins), at).astype(np.float64))
         at += 8 * len(bins)
     return found, at
-
-
-def _bins_and_values(
-    every: Sequence[KeptMarginal], columns: int
-) -> tuple[tuple[KeptMarginal, ...], tuple[KeptMarginal, ...]]:
-    """Marginals of the places that the model knows, and those of single columns value by value."""
-    return (
-        tuple(own for own in every if max(own.columns) < columns),
-        tuple(own for own in every if max(own.columns) >= columns),
-    )
 
 
 def _free(name: str, taken: Container[str]) -> str:
