@@ -10,8 +10,9 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.host.progress import heard_by
+from confide.privacy.limits import LONGEST_ANSWER
 from confide.privacy.loss import ZCDP, PureDP
-from confide.synthesis import aim
+from confide.synthesis import aim, model_size
 from confide.synthesis.aim import AimStrategy, aim_strategy
 from confide.synthesis.curator import ChooseAmong, MeasuredMarginal, MeasureSets, Merging, Synthesized
 from confide.synthesis.junction import tree_bytes
@@ -127,8 +128,7 @@ def test_the_model_stays_within_its_size() -> None:
     assert tree_bytes(sizes, book.measured) <= 2**20
     assert (0, 1, 2) not in book.measured
     assert max(map(len, book.measured)) > 1
-    room = planned(book, megabytes=1).room(book.workload)
-    assert room == 6 * 2**20
+    assert planned(book, megabytes=1).room(book.workload) == 2**19
 
 
 def test_a_candidate_speaks_of_as_much_as_it_shares_with_the_workload_and_noise_is_taken_off() -> None:
@@ -189,3 +189,19 @@ def test_progress_is_the_part_that_was_spent() -> None:
     assert told[0] == ("round 0: measuring single columns", 0, 100)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert told[-1][1:] == (100, 100)
+
+
+def test_a_model_that_the_memory_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = every((100, 100, 100, 100), 3)
+    monkeypatch.setattr(model_size, "machine_bytes", lambda: 2**30)
+    assert aim_strategy(workload, RHO, None, 1, megabytes=170).megabytes == 170
+    with pytest.raises(ParameterError, match="fitted in 1,080 MiB, and this machine has 1,024 MiB"):
+        aim_strategy(workload, RHO, None, 1, megabytes=180)
+    assert aim_strategy(every((9, 9), 2), RHO, None, 1, megabytes=10_000).megabytes == 10_000
+    monkeypatch.setattr(model_size, "machine_bytes", lambda: None)
+    assert aim_strategy(workload, RHO, None, 1, megabytes=180).megabytes == 180
+
+
+def test_a_model_of_the_usual_size_can_be_kept() -> None:
+    workload = every((100, 100, 100, 100), 3)
+    assert aim_strategy(workload, RHO, None, 1).room(workload) == 40 * 2**20 < LONGEST_ANSWER

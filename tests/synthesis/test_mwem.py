@@ -104,12 +104,12 @@ def test_a_plan_has_the_steps_of_a_run() -> None:
 def test_beyond_the_histogram_the_model_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (50, 60, 50, 2)
     small = booked(Fraction(1), (20, 20), 2)
-    assert planned(small).room(small.workload) == 6 * 8 * 400
+    assert planned(small).room(small.workload) == 4 * 400
     monkeypatch.setattr(mwem, "HISTOGRAM", 10_000)
     book = booked(Fraction(1), sizes, 3)
     strategy = planned(book, megabytes=1)
     assert strategy.candidates(book.workload) == ((0, 1, 3), (0, 2, 3), (1, 2, 3))
-    assert strategy.room(book.workload) == 6 * 2**20
+    assert strategy.room(book.workload) == 2**19
     mwem.run(book, book.workload, strategy)
     assert len(book.choices) == 4
     with pytest.raises(ParameterError, match="there is none; take wider bins"):

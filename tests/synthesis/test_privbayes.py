@@ -114,7 +114,7 @@ def test_the_table_stays_within_its_size(monkeypatch: pytest.MonkeyPatch) -> Non
     book = Booked(chain(5_000, sizes), workload, strategy.reads(workload), Fraction(10))
     ran(book, strategy)
     assert tree_bytes(sizes, book.measured) <= 2**20
-    assert strategy.room(workload) == 6 * 2**20
+    assert strategy.room(workload) == 2**19
 
 
 def test_a_plan_has_the_steps_of_a_run() -> None:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from confide.errors import ParameterError
-from confide.privacy.amount import shown_value, whole_number
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.curator import (
@@ -26,15 +24,13 @@ from confide.synthesis.curator import (
 )
 from confide.synthesis.junction import BYTES_OF_A_CELL
 from confide.synthesis.marginal_rounds import CHOOSING, MarginalRounds
+from confide.synthesis.model_size import kept_bytes, megabytes_from, whole_from
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.strategy import MOST_CELLS
 from confide.workload import BoundWorkload
 
 ROUNDS_OF_A_COLUMN: Final = 16
-MEGABYTES: Final = 80
 MOST_CANDIDATES: Final = 20_000
-TABLES_AT_ONCE: Final = 6
-"""So many arrays of a model's size are there at once while it is fitted."""
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -72,8 +68,7 @@ class AimStrategy:
         return ones, choice, MeasureSets("every count of it", (largest,), share * (1 - CHOOSING), turns)
 
     def room(self, workload: BoundWorkload) -> int:
-        whole = BYTES_OF_A_CELL * math.prod(workload.domain.sizes)
-        return TABLES_AT_ONCE * min(self.megabytes * 2**20, whole)
+        return kept_bytes(self.megabytes, workload)
 
     def ones(self, workload: BoundWorkload) -> Fraction:
         """What single columns cost: each as much as the measurement of a first round."""
@@ -104,16 +99,8 @@ def aim_strategy(
 ) -> AimStrategy:
     singles = len(workload.closure(1))
     turns = whole_from("rounds", rounds, ROUNDS_OF_A_COLUMN * singles, 2 * singles, 10_000)
-    limit = whole_from("megabytes", megabytes, MEGABYTES, 1, 100_000)
+    limit = megabytes_from(megabytes, workload)
     return AimStrategy(turns, limit, isinstance(cost, PureDP))
-
-
-def whole_from(name: str, value: object, default: int, least: int, most: int) -> int:
-    """What a caller sets, a whole number."""
-    number = default if value is None else whole_number(value)
-    if number is None or not least <= number <= most:
-        raise ParameterError(f"{name} = {shown_value(value)} must be a whole number from {least:,} to {most:,}")
-    return number
 
 
 def run(curator: Curator, workload: BoundWorkload, strategy: AimStrategy) -> Synthesized:

@@ -46,7 +46,7 @@ class NetStrategy:
         return (ChooseAmong("one of all tables of few rows", 1, self.tables(workload), Fraction(1)),)
 
     def room(self, workload: BoundWorkload) -> int:
-        return 16 * MOST_CELLS * self.tables(workload)
+        return 4 * math.prod(workload.domain.sizes)
 
     def tables(self, workload: BoundWorkload) -> int:
         return math.comb(math.prod(workload.domain.sizes) + self.rows, self.rows)

@@ -29,12 +29,11 @@ from confide.synthesis.curator import (
     merged_sizes,
     total_of,
 )
-from confide.synthesis.junction import BYTES_OF_A_CELL
 from confide.synthesis.markov import MarkovTable, Shares
 from confide.synthesis.markov_fit import Evidence, fit_markov
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.scores import TotalDistance
-from confide.synthesis.strategy import MOST_CELLS
+from confide.synthesis.strategy import MOST_CELLS, MOST_MEASURED
 from confide.workload import BoundWorkload
 
 _RARE: Final = 3
@@ -69,17 +68,18 @@ class MstStrategy:
         return ones, choice, MeasureSets(f"every count of {edges} pairs", (largest,) * edges, Fraction(1, 3))
 
     def room(self, workload: BoundWorkload) -> int:
-        """One clique for each pair of a tree, and as much again for its slopes."""
+        """One clique for each pair of a tree, in single precision."""
         sizes = sorted((cell_count(workload.domain.sizes, pair) for pair in self.pairs(workload)), reverse=True)
-        return 4 * BYTES_OF_A_CELL * (sum(sizes[: self.edges(workload)]) + sum(workload.domain.sizes))
+        return 4 * (sum(sizes[: self.edges(workload)]) + sum(workload.domain.sizes))
 
     def singles(self, workload: BoundWorkload) -> tuple[Pair, ...]:
         return tuple((column,) for column in range(len(workload.domain)))
 
     def pairs(self, workload: BoundWorkload) -> tuple[Pair, ...]:
-        """Those that are not too large to be measured."""
+        """Those that are not too large to be measured with as many others as a tree has."""
         sizes = workload.domain.sizes
-        return tuple(pair for pair in combinations(range(len(sizes)), 2) if cell_count(sizes, pair) <= MOST_CELLS)
+        most = min(MOST_CELLS, MOST_MEASURED // len(sizes))
+        return tuple(pair for pair in combinations(range(len(sizes)), 2) if cell_count(sizes, pair) <= most)
 
     def edges(self, workload: BoundWorkload) -> int:
         """How many pairs a tree has, or several trees where some pairs are too large."""

@@ -17,10 +17,10 @@ from typing import Any, Final
 from confide.errors import ParameterError
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
-from confide.synthesis.aim import MEGABYTES, TABLES_AT_ONCE, whole_from
 from confide.synthesis.curator import ChooseAmong, Curator, MeasureSets, SynthesisStep, Synthesized
-from confide.synthesis.junction import BYTES_OF_A_CELL, tree_bytes
+from confide.synthesis.junction import tree_bytes
 from confide.synthesis.marginal_rounds import CHOOSING, MarginalRounds
+from confide.synthesis.model_size import kept_bytes, megabytes_from, whole_from
 from confide.synthesis.relaxed import cell_count
 from confide.synthesis.strategy import MOST_CELLS
 from confide.workload import BoundWorkload
@@ -61,8 +61,7 @@ class MwemStrategy:
         return first, choice, MeasureSets("every count of it", (largest,), share * (1 - CHOOSING), self.rounds)
 
     def room(self, workload: BoundWorkload) -> int:
-        whole = BYTES_OF_A_CELL * math.prod(workload.domain.sizes)
-        return TABLES_AT_ONCE * min(max(self.megabytes * 2**20, BYTES_OF_A_CELL * HISTOGRAM), whole)
+        return kept_bytes(self.megabytes, workload, HISTOGRAM)
 
     def first(self, workload: BoundWorkload) -> tuple[int, ...]:
         return min(workload.closure(1), key=lambda columns: cell_count(workload.domain.sizes, columns))
@@ -94,7 +93,7 @@ def mwem_strategy(
 ) -> MwemStrategy:
     """As many rounds as there are columns, unless they are given."""
     turns = whole_from("rounds", rounds, len(workload.closure(1)), 1, 10_000)
-    strategy = MwemStrategy(turns, whole_from("megabytes", megabytes, MEGABYTES, 1, 100_000), isinstance(cost, PureDP))
+    strategy = MwemStrategy(turns, megabytes_from(megabytes, workload), isinstance(cost, PureDP))
     if not strategy.candidates(workload):
         raise ParameterError(
             f"mwem measures whole marginals of the workload, of at most {MOST_CELLS:,} cells and "

@@ -19,7 +19,6 @@ import numpy as np
 from confide.host.progress import tell
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
-from confide.synthesis.aim import MEGABYTES, TABLES_AT_ONCE, whole_from
 from confide.synthesis.curator import (
     ChooseAmong,
     Curator,
@@ -34,8 +33,9 @@ from confide.synthesis.information import MOST_ROWS, Family, Information
 from confide.synthesis.junction import BYTES_OF_A_CELL, tree_bytes
 from confide.synthesis.markov import MarkovTable, Wide, product_of
 from confide.synthesis.markov_fit import Evidence, fit_markov
+from confide.synthesis.model_size import kept_bytes, megabytes_from, whole_from
 from confide.synthesis.relaxed import cell_count
-from confide.synthesis.strategy import MOST_CELLS, noise
+from confide.synthesis.strategy import MOST_CELLS, MOST_MEASURED, noise
 from confide.workload import BoundWorkload
 from confide.workload.tables import maximal
 
@@ -98,8 +98,7 @@ class PrivBayesStrategy:
         )
 
     def room(self, workload: BoundWorkload) -> int:
-        whole = BYTES_OF_A_CELL * math.prod(workload.domain.sizes)
-        return TABLES_AT_ONCE * min(self.megabytes * 2**20, whole)
+        return kept_bytes(self.megabytes, workload)
 
     def root(self, workload: BoundWorkload) -> int:
         sizes = workload.domain.sizes
@@ -138,10 +137,10 @@ def privbayes_strategy(
     most = 1
     while most < columns - 1 and math.comb(columns, most + 2) <= MOST_SETS:
         most += 1
-    limit = whole_from("megabytes", megabytes, MEGABYTES, 1, 100_000)
+    limit = megabytes_from(megabytes, workload)
     deviation = noise(cost, FAMILIES, max(1, columns - 1), unit_rows)
     cells = int((expected or 10_000) / (USEFUL * deviation))
-    cells = max(1, min(cells, MOST_CELLS, limit * 2**20 // BYTES_OF_A_CELL))
+    cells = max(1, min(cells, MOST_CELLS, MOST_MEASURED // columns, limit * 2**20 // BYTES_OF_A_CELL))
     return PrivBayesStrategy(whole_from("degree", degree, min(most, 4), 0, 6), cells, limit, model)
 
 
