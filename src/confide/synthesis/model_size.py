@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from confide.errors import ParameterError
-from confide.host.memory import machine_bytes
+from confide.host.machine_memory import machine_bytes
 from confide.privacy.amount import shown_value, whole_number
 from confide.synthesis.junction import BYTES_OF_A_CELL
 from confide.workload import BoundWorkload

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from confide.host.memory import machine_bytes
+from confide.host.machine_memory import machine_bytes
 
 
 def test_it_is_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
