@@ -62,6 +62,7 @@ BOUNDS = {
     "synthesis/mst.py": (5, "doubles"),
     "synthesis/scores.py": (1, "2^24 distances at most, each capped so that their sum fits"),
     "release/synthetic/records.py": (2, "numbers of records up to 10^9"),
+    "synthesis/merging.py": (4, "doubles"),
     "synthesis/goal.py": (1, "sizes of columns: at most 4,096 places each"),
     "synthesis/curator.py": (4, "doubles: released counts"),
     "synthesis/projection.py": (13, "doubles: a fit to released counts"),

@@ -7,23 +7,22 @@ kept. Nothing outside of it knows what its tables are made of.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final, Protocol, cast
 
 from confide.errors import ParameterError
 from confide.host.apart import apart
-from confide.host.fork import inherited
 from confide.privacy.amount import shown_value
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.aim import AIM_SPELLING, aim_strategy
 from confide.synthesis.curator import Curator, ShareTable, SynthesisStep, Synthesized
-from confide.synthesis.full import FullTable
+from confide.synthesis.extra import require
 from confide.synthesis.listed_tables import NET_SPELLING, net_strategy
 from confide.synthesis.markov import MarkovTable
 from confide.synthesis.mst import MST_SPELLING, mst_strategy
 from confide.synthesis.mwem import MWEM_SPELLING, mwem_strategy
 from confide.synthesis.planned_strategy import PLANNED_SPELLING, choose_planned
+from confide.synthesis.planned_strategy import load as load_planned
 from confide.synthesis.privbayes import PRIVBAYES_SPELLING, model_strategy, privbayes_strategy
 from confide.synthesis.relaxed import RelaxedTable
 from confide.synthesis.reweight import REWEIGHT_SPELLING, reweight_strategy
@@ -89,13 +88,8 @@ class SynthesisMethod:
 
     def require(self) -> None:
         """Refuse, in words, where what it needs is not installed, or cannot be used after a fork."""
-        if self.needs and find_spec(self.needs) is None:
-            raise ParameterError(f"synthesis needs the package {self.needs}: pip install 'confide[synthesis]'")
-        if self.needs and inherited(self.needs):
-            raise ParameterError(
-                f"this process was forked from one that had loaded {self.needs}, whose threads are not here: start it "
-                "anew (spawn), or fork before anything is synthesized"
-            )
+        if self.needs:
+            require(self.needs)
 
 
 METHODS: Final[Mapping[str, SynthesisMethod]] = {
@@ -154,8 +148,8 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
         choose_planned,
         PLANNED_SPELLING,
         "confide.synthesis.planned",
-        FullTable.from_bytes,
-        takes=("select",),
+        load_planned,
+        takes=("select", "rows"),
     ),
     "reweight": SynthesisMethod(
         "reweight",

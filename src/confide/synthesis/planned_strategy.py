@@ -18,6 +18,10 @@ from confide.errors import ParameterError
 from confide.privacy.identity import Spelling
 from confide.privacy.loss import ZCDP, PureDP
 from confide.synthesis.curator import MeasureDesign, SynthesisStep
+from confide.synthesis.full import FullTable
+from confide.synthesis.merged_strategy import MergedStrategy, choose_merged, spelled
+from confide.synthesis.relaxed import RelaxedTable
+from confide.synthesis.strategy import whole
 from confide.workload import AskedTable, BoundWorkload
 from confide.workload.strategy.design import Design, designs
 from confide.workload.strategy.line import AskedLine, Kind, NoiseKind, noise_norm, total_spread
@@ -69,6 +73,7 @@ class PlannedStrategy:
 
 PLANNED_SPELLING: Final[Spelling] = {
     PlannedStrategy: ("planned", lambda n: (n.order, n.design, n.noise, n.cells)),
+    MergedStrategy: ("planned, merged", spelled),
 }
 
 
@@ -79,21 +84,22 @@ def choose_planned(
     unit_rows: int,
     *,
     select: str = "auto",
-) -> PlannedStrategy:
+    rows: int | None = None,
+) -> PlannedStrategy | MergedStrategy:
     """The rule, with what the caller sets taken as given. `expected` is roughly how many rows there are, if public."""
     if select not in ("auto", *ORDERS):
         raise ParameterError(
             f"select = {select!r} is not of method 'planned'; write auto, closure for pairs, all for whole sets"
         )
     cells = math.prod(workload.domain.sizes)
+    given = whole("rows", rows, 10_000)
     if cells > MOST_CELLS:
-        raise ParameterError(
-            f"method = 'planned' fits a table of all cells, and the columns have {cells:,} together, at most "
-            f"{MOST_CELLS:,}: take wider bins or fewer columns, or method = 'rap'"
-        )
+        return choose_merged(workload, cost, expected, unit_rows, select, given)
+    if given is not None:
+        raise ParameterError(f"rows is for a relaxed table; all {cells:,} cells are held here, so leave it out")
     most = max(map(len, workload.sets))
-    given = ORDERS.get(select, 0)
-    orders = [most if given is None else min(given, most)] if select != "auto" else list(range(most, 0, -1))
+    asked = ORDERS.get(select, 0)
+    orders = [most if asked is None else min(asked, most)] if select != "auto" else list(range(most, 0, -1))
     orders = [order for order in orders if _blocks(workload, order) <= MOST_BLOCKS]
     if not orders:
         raise ParameterError(f"more than {MOST_BLOCKS:,} sets of columns would be measured; take a smaller k")
@@ -154,3 +160,8 @@ def forecast(
             variance += variances[number] * math.prod(inside) * math.prod(outside)
         errors.append(cells * math.sqrt(variance))
     return math.sqrt(2 / math.pi) * unit * float(np.mean(errors)) / rows
+
+
+def load(stored: bytes, sizes: tuple[int, ...]) -> FullTable | RelaxedTable:
+    """What holds the shares follows from how many cells there are."""
+    return (FullTable if math.prod(sizes) <= MOST_CELLS else RelaxedTable).from_bytes(stored, sizes)

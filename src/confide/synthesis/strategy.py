@@ -145,9 +145,9 @@ def choose_strategy(
     """The rule, with what the caller sets taken as given. `expected` is roughly how many rows there are, if public."""
     if select != "auto" and select not in SELECTS:
         raise ParameterError(f"select = {select!r} is not known; write auto, {', '.join(SELECTS)}")
-    rounds = _whole("rounds", rounds, 10_000)
-    picks = _whole("picks", picks, 100_000)
-    rows = _whole("rows", rows, 1_000_000, "a relaxed table has at least one row")
+    rounds = whole("rounds", rounds, 10_000)
+    picks = whole("picks", picks, 100_000)
+    rows = whole("rows", rows, 1_000_000, "a relaxed table has at least one row")
     single = select == "queries"
     if (rounds is not None or picks is not None) and select in ("closure", "all"):
         raise ParameterError(
@@ -245,7 +245,7 @@ def _check_noise(
         )
 
 
-def _whole(name: str, value: object, most: int, why: str = "") -> int | None:
+def whole(name: str, value: object, most: int, why: str = "") -> int | None:
     """A whole number that a caller sets. More than `most` would take too long, or more memory than there is."""
     number = None if value is None else whole_number(value)
     if value is not None and (number is None or not 1 <= number <= most):

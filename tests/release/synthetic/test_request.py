@@ -364,7 +364,7 @@ def test_bad_input_is_refused_and_costs_nothing(arguments: dict[str, Any], words
 
 
 def test_without_jax_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("confide.synthesis.method.find_spec", lambda _: None)
+    monkeypatch.setattr("confide.synthesis.extra.find_spec", lambda _: None)
     with opened(PURE) as session, pytest.raises(ParameterError, match=r"confide\[synthesis\]"):
         synthesized(session)
 
