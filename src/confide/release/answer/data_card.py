@@ -25,7 +25,7 @@ th, td { padding: .25rem .7rem; border-bottom: 1px solid #e4e7ee; text-align: le
 th { vertical-align: bottom; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th.number { white-space: normal; } dt { font-weight: 600; margin-top: .5rem; } dd { margin-left: 0; }
 ul { padding-left: 1.2rem; } .warn { background: #fff3cd; padding: .6rem 1rem; border-radius: .4rem; }
-small { color: #5a6376; }
+small { color: #5a6376; } svg { overflow: visible; }
 @media print { body { font-size: 11pt; margin: 0; } table { font-size: 8.5pt; } th, td { padding: .15rem .4rem; }
   tr, dt, dd, li { break-inside: avoid; } h2, dt { break-after: avoid; } }
 """

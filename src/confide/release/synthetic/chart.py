@@ -67,15 +67,15 @@ def backed_pairs(report: SyntheticReport, path: object = None) -> Any:
     )
     shades = alt.Scale(domain=list(_SHADES), range=list(_SHADES.values()))
     squares = base.mark_rect(stroke=PALE, strokeWidth=1).encode(
-        color=alt.Color("kind:N", scale=shades, legend=alt.Legend(title=None, columns=2))
+        color=alt.Color("kind:N", scale=shades, legend=alt.Legend(title=None, columns=1))
     )
     texts = base.mark_text(fontSize=10.5).encode(
         text="off:N", color=alt.condition("datum.dark", alt.value("white"), alt.value(INK))
     )
     chart = alt.layer(squares, texts).properties(width=alt.Step(_CELL), height=alt.Step(_CELL))
     subtitle = [
-        "numbers: how far the records are from the noisy counts, in deviations of the noise; about 1 is as near as the "
-        f"truth · ε = {show(made.cost.epsilon)}"
+        "numbers: how far the records are from the noisy counts, in deviations",
+        f"of the noise; about 1 is as near as the truth · ε = {show(made.cost.epsilon)}",
     ]
     if made.test_noise:
         subtitle.append("TEST NOISE: protects nobody")

@@ -20,7 +20,7 @@ PREDICTED: Final = (
 
 def kept_rows(report: "SyntheticReport") -> tuple[tuple[str, ...], Rows]:
     """One row for each measured marginal, those that are kept worst first."""
-    head = ("in words", "counts", "± at 0.95", "off, in σ", "at most", "kept")
+    head = ("marginal", "counts", "± at 0.95", "off, in σ", "at most", "kept")
     ordered = sorted(report.marginals, key=lambda own: -own.loss)
     return head, [
         (
