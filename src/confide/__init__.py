@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from confide.release.opening import open_session as open  # noqa: A004
     from confide.release.summary.plan import SummaryPlan
     from confide.release.summary.summary import TableSummary
+    from confide.release.synthetic.related_tables import SyntheticTables, load_synthetic_tables
     from confide.release.synthetic.synthetic import Synthetic, load_synthetic
     from confide.release.verdict.plan import TrustPlan
     from confide.release.verdict.verdict import Verdict, Verdicts
@@ -34,6 +35,7 @@ __all__ = [
     "Session",
     "SummaryPlan",
     "Synthetic",
+    "SyntheticTables",
     "TableSummary",
     "TrustPlan",
     "Verdict",
@@ -42,6 +44,7 @@ __all__ = [
     "check",
     "errors",
     "load_synthetic",
+    "load_synthetic_tables",
     "marginals",
     "open",
     "prefixes",
@@ -64,10 +67,12 @@ _PLACES = {
     "SummaryPlan": ("confide.release.summary.plan", "SummaryPlan"),
     "TableSummary": ("confide.release.summary.summary", "TableSummary"),
     "Synthetic": ("confide.release.synthetic.synthetic", "Synthetic"),
+    "SyntheticTables": ("confide.release.synthetic.related_tables", "SyntheticTables"),
     "TrustPlan": ("confide.release.verdict.plan", "TrustPlan"),
     "Verdict": ("confide.release.verdict.verdict", "Verdict"),
     "Verdicts": ("confide.release.verdict.verdict", "Verdicts"),
     "load_synthetic": ("confide.release.synthetic.synthetic", "load_synthetic"),
+    "load_synthetic_tables": ("confide.release.synthetic.related_tables", "load_synthetic_tables"),
     "marginals": ("confide.workload", "marginals"),
     "prefixes": ("confide.workload", "prefixes"),
     "ranges": ("confide.workload", "ranges"),

@@ -76,6 +76,11 @@ def _reweight(session: Session, epsilon: Fraction) -> Any:
     return session.synthesize(workload, epsilon, table="person", start=start, select="marginals", rounds=1)
 
 
+def _tables(session: Session, epsilon: Fraction) -> Any:
+    columns = ["region", "sex", "ward"]
+    return session.synthesize_tables(confide.marginals(2), epsilon, "visit", columns=columns, method="mst")
+
+
 def _trust(text: str) -> Call:
     return lambda session, epsilon: session.trust(text, _copy(session), 5, epsilon)
 
@@ -139,4 +144,5 @@ PRODUCTS = (
     Product("synthesis from a start", people, _reweight, Fraction(20)),
     Product("verdict", people, _trust("SELECT AVG(age) AS a FROM person")),
     Product("verdicts", people, _trust("SELECT region, COUNT(*) AS n FROM person GROUP BY region")),
+    Product("synthesis of tables", people, _tables, Fraction(20)),
 )

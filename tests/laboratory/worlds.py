@@ -164,7 +164,7 @@ def calls(pair: Pair, rng: Random, count: int) -> list[tuple[str, Call]]:
         + [_trust_call] * 24
         + [_microdata_call] * 9
         + [_summary_call] * 2
-        + [_synthesis_call]
+        + [_synthesis_call, _tables_call]
     )
     return [rng.choice(choices)(pair, rng) for _ in range(count)]
 
@@ -332,6 +332,17 @@ def _microdata_call(pair: Pair, rng: Random) -> tuple[str, Call]:
         return [made, *(str(own.message) for own in warned)]
 
     return f"microdata({marginals!r}, {epsilon!r})", call
+
+
+def _tables_call(pair: Pair, rng: Random) -> tuple[str, Call]:
+    """People and their visits; where a row is the unit, a refusal."""
+    columns, method = rng.choice([["sex", "kind"], ["region", "kids", "kind"]]), rng.choice(["mst", "rap"])
+    epsilon, bins = rng.choice([1, 10, 1000]), rng.choice([None, {"age": 20}])
+    columns = columns if bins is None else [*columns, "age"]
+    words = f"synthesize_tables({columns!r}, {epsilon!r}, method={method!r}, bins={bins!r})"
+    return words, lambda session: session.synthesize_tables(
+        confide.marginals(2), epsilon, "visit", columns=columns, bins=bins, method=method
+    )
 
 
 def _synthesis_call(pair: Pair, rng: Random) -> tuple[str, Call]:

@@ -432,7 +432,14 @@ def synthesize(
         str | None,
         typer.Option("--start", metavar="WHAT", help="Begin with these rows, at no cost: a FILE, or a public table."),
     ] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet.")] = None,
+    children: Annotated[
+        str | None,
+        typer.Option("--children", metavar="TABLES", help="Also these, which refer to the table: visit,letter."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write records: FILE.parquet, or a FOLDER with --children."),
+    ] = None,
     records: Annotated[str | None, typer.Option("--records", metavar="N", help="How many records to write.")] = None,
     save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Keep it, for load_synthetic.")] = None,
     report: Annotated[
@@ -451,7 +458,14 @@ def synthesize(
         policy, epsilon, marginals, thresholds, sql or [], history, table, columns, bins, method, select, rounds, picks,
         rows, inside, start, megabytes, degree, analyst, ledger,
     )  # fmt: skip
-    if plan:
+    if children is not None:
+        from confide.cli import synthesize_tables as together  # noqa: PLC0415
+
+        if plan:
+            together.plan(request, children, as_json)
+        else:
+            together.synthesize(request, children, out, records, save, report, as_json)
+    elif plan:
         synthesizing.plan(request, as_json)
     else:
         synthesizing.synthesize(request, out, records, save, report, as_json)

@@ -52,9 +52,9 @@ def plan(options: SynthesisCommand, as_json: bool) -> None:
     """The forecast alone: free."""
     from confide.release.answer.rendering import table_of  # noqa: PLC0415  heavy
 
-    arguments = _arguments(options)
+    arguments = arguments_of(options)
     with opened(options.policy, options.ledger, options.analyst) as session:
-        made = session.plan_synthesize(_workload(options, session), **arguments)
+        made = session.plan_synthesize(workload_of(options, session), **arguments)
     if as_json:
         show_json({**made.to_dict(), "budget": budget_facts(made.budget)})
         return
@@ -70,7 +70,7 @@ def synthesize(
     report: str | None,
     as_json: bool,
 ) -> None:
-    arguments, count = _arguments(options), read_whole(records, "--records")
+    arguments, count = arguments_of(options), read_whole(records, "--records")
     parquet = None if out is None else _place(out, "--out", records=True)
     kept = None if save is None else _place(save, "--save")
     told = None if report is None else _report_place(report)
@@ -78,7 +78,7 @@ def synthesize(
         raise ParameterError(f"--records {records} is not a number of records; write a whole number from 1")
     with opened(options.policy, options.ledger, options.analyst) as session:
         with waiting("opening") as progress:
-            twin = session.synthesize(_workload(options, session), progress=progress, **arguments)
+            twin = session.synthesize(workload_of(options, session), progress=progress, **arguments)
         with once_paid():
             after = session.budget
             if parquet is not None:
@@ -155,7 +155,7 @@ def _write_report(twin: "Synthetic", place: Path) -> None:
             report.plot(place)
 
 
-def _workload(options: SynthesisCommand, session: Session) -> Workload:
+def workload_of(options: SynthesisCommand, session: Session) -> Workload:
     parts: list[Workload] = []
     if options.marginals is not None:
         parts.append(marginals(read_whole(options.marginals, "--marginals", 3) or 0))
@@ -175,7 +175,7 @@ def _workload(options: SynthesisCommand, session: Session) -> Workload:
     return sum(parts[1:], parts[0])
 
 
-def _arguments(options: SynthesisCommand) -> dict[str, Any]:
+def arguments_of(options: SynthesisCommand) -> dict[str, Any]:
     if options.epsilon is None:
         raise ParameterError("give --epsilon, what the whole call may cost; --plan shows what it gives, for free")
     bins: dict[str, str] = {}

@@ -26,6 +26,7 @@ from confide.release.holdings import Holdings
 from confide.release.holdings_html import session_html
 from confide.release.question_call import sql_call
 from confide.release.questions import BoundedText, Questions
+from confide.release.synthetic.related_calls import TablesCalls
 from confide.release.views import DeclaredView, open_view
 from confide.release.workload.calls import WorkloadCalls
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from confide.workload import Workload
 
 
-class Session(WorkloadCalls):
+class Session(TablesCalls, WorkloadCalls):
     """One policy's data, open for questions. Made by `confide.open`."""
 
     def __init__(

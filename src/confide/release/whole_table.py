@@ -4,7 +4,7 @@ All tables count the same rows, those in which every column holds one of its pla
 else no one table would have them as its marginals.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -71,7 +71,7 @@ def tabulated(
     source = _source(summary.relation)
     tabulation = Tabulation(
         relation=summary.relation,
-        where=Always(True) if missing else _declared(domain, source),
+        where=Always(True) if missing else declared((attribute, source) for attribute in domain.attributes),
         # A limit of groups would keep other rows for other sets; the limit of rows bounds a count without it.
         bound=None if summary.bound is None else Bound(summary.bound.unit, rows, rows),
         keys=tuple(key_of(attribute, source, missing) for attribute in domain.attributes),
@@ -103,10 +103,10 @@ def _source(relation: Relation) -> str:
     return relation.source
 
 
-def _declared(domain: Domain, source: str) -> Predicate:
-    """Every column holds one of its places."""
+def declared(columns: Iterable[tuple[Attribute, str]]) -> Predicate:
+    """Every column, of the table that goes by a name, holds one of its places."""
     parts: list[Predicate] = []
-    for attribute in domain.attributes:
+    for attribute, source in columns:
         seen = reading(Field(source, attribute.column))
         if isinstance(attribute, Binned) or not attribute.column.nulls:
             parts.append(Known(seen, negated=False))

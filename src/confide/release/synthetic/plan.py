@@ -133,7 +133,9 @@ class SynthesisPlan:
             lines.append("a choice finds an error that is at most so much below the largest one")
         lines += [*drawn_line(dict(self.drawn)), *left_out_line(dict(self.left_out))]
         if self.expected is None:
-            lines.append("the policy does not say how many rows there are, so shares of them are not known")
+            lines.append(
+                "the policy does not say how many rows there are, or there are several tables: shares are not told"
+            )
         if not self.affordable:
             lines.append(f"the budget does not hold this: {self.budget}")
         return lines

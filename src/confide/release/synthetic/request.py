@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from confide.errors import BudgetError, LedgerError, ParameterError
@@ -10,7 +11,7 @@ from confide.host.progress import Tell
 from confide.ledger.record.terms import Standing
 from confide.policy import Table
 from confide.privacy.amount import show
-from confide.privacy.budget import Budget, Currency
+from confide.privacy.budget import Budget, Currency, add
 from confide.privacy.charge import Charge
 from confide.privacy.identity import digest_of, written
 from confide.query.sensitivity import Sensitivity
@@ -33,7 +34,7 @@ from confide.release.synthetic.values import (
     values_step,
     with_values,
 )
-from confide.release.whole_table import tabulated
+from confide.release.whole_table import TabulatedTable, tabulated
 from confide.synthesis.curator import Synthesized
 from confide.synthesis.inside import ValueShares
 from confide.synthesis.method import SynthesisMethod, SynthesisStrategy, method_named
@@ -102,6 +103,10 @@ class SynthesisRequest:
     expected: int | None
     account: str
     values: ValuesStep | None = None
+    part: tuple[str, ...] = ()
+    """Of several tables that one call makes, which this is."""
+    earlier: tuple[Currency, ...] = ()
+    """What the parts before it cost."""
 
     @property
     def modelled(self) -> Currency:
@@ -112,6 +117,8 @@ class SynthesisRequest:
         parts: tuple[object, ...] = (self.table.name, self.method.name, self.workload, self.strategy, self.epsilon)
         if self.values is not None:
             parts = (*parts, self.values.identity())
+        if self.part:
+            parts = (*parts, self.part)
         return written("synthesis", *parts, spelling={**WORKLOAD_SPELLING, **self.method.spelling})
 
 
@@ -119,24 +126,30 @@ def synthesize(holdings: Holdings, options: SynthesisOptions, progress: Tell | N
     """Synthetic data for a workload; the same request again is free and the same."""
     callers(progress)  # refuses what is no function
     standing = holdings.standing()
-    from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
-
     requests = _requests(holdings, options, standing)
     for request in requests:
-        known = holdings.known(holdings.identified(request.identity(), request.account), Synthetic.from_bytes)
+        known = kept(holdings, request)
         if known is not None:
-            return replace(known, stored=True)
+            return known
     request = _chosen(holdings, standing, requests)
     request.method.require()
-    _planned(standing, request, 0.95)  # refuses what any step would, before the first is charged
+    planned(standing, request, 0.95)  # refuses what any step would, before the first is charged
     with listening(progress):
-        return _run(holdings, standing, request)
+        return run_request(holdings, standing, request)
+
+
+def kept(holdings: Holdings, request: SynthesisRequest) -> "Synthetic | None":
+    """What this request gave before."""
+    from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
+
+    known = holdings.known(holdings.identified(request.identity(), request.account), Synthetic.from_bytes)
+    return None if known is None else replace(known, stored=True)
 
 
 def plan(holdings: Holdings, options: SynthesisOptions, confidence: object) -> "SynthesisPlan":
     """What `synthesize` would measure, and with what noise. Free."""
     standing = holdings.standing()
-    return _planned(standing, _chosen(holdings, standing, _requests(holdings, options, standing)), confidence)
+    return planned(standing, _chosen(holdings, standing, _requests(holdings, options, standing)), confidence)
 
 
 def _requests(holdings: Holdings, options: SynthesisOptions, standing: Standing) -> list[SynthesisRequest]:
@@ -149,12 +162,12 @@ def _chosen(holdings: Holdings, standing: Standing, requests: Sequence[Synthesis
     """The request that was begun, or else the first that the budget holds."""
     if len(requests) == 1:
         return requests[0]
-    begun = [request for request in requests if _curator(holdings, request).begun]
+    begun = [request for request in requests if curator_of(holdings, request).begun]
     held = [request for request in requests if standing.holds(request.cost)]
     return [*begun, *held, *requests][0]
 
 
-def _curator(holdings: Holdings, request: SynthesisRequest) -> "LedgerCurator":
+def curator_of(holdings: Holdings, request: SynthesisRequest) -> "LedgerCurator":
     from confide.release.synthetic.curator import LedgerCurator  # noqa: PLC0415  loaded when used
 
     call = digest_of(holdings.identified(request.identity(), request.account))
@@ -171,16 +184,16 @@ def _curator(holdings: Holdings, request: SynthesisRequest) -> "LedgerCurator":
     )
 
 
-def _planned(standing: Standing, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
+def planned(standing: Standing, request: SynthesisRequest, confidence: object) -> "SynthesisPlan":
     from confide.release.synthetic.plan import plan_synthesis  # noqa: PLC0415  loaded when used
 
     return plan_synthesis(standing, request, confidence)
 
 
-def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "Synthetic":
+def run_request(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "Synthetic":
     from confide.release.synthetic.synthetic import Synthetic  # noqa: PLC0415
 
-    curator = _curator(holdings, request)
+    curator = curator_of(holdings, request)
     if not curator.begun and not standing.holds(request.cost):
         raise BudgetError(
             f"this would cost ε = {show(request.epsilon)}; {budget_state(standing)}. Nothing was charged."
@@ -188,7 +201,8 @@ def _run(holdings: Holdings, standing: Standing, request: SynthesisRequest) -> "
     budget = standing.budget
 
     def so_far() -> str:
-        paid = f"ε = {float(budget.as_epsilon(curator.spent)):.6g} of ε = {show(request.epsilon)} was spent"
+        spent = reduce(add, request.earlier, curator.spent)
+        paid = f"ε = {float(budget.as_epsilon(spent)):.6g} of ε = {show(request.epsilon)} was spent"
         return f"{paid}; the same call goes on where this one stopped"
 
     def run() -> tuple[Synthesized, Mapping[int, ValueShares]]:
@@ -272,16 +286,39 @@ def bind_synthesis(
             f"workload is a {type(options.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
             "confide.workload.from_sql([...]) or session.history()"
         )
-    method = method_named(options.method_name)
+    method_named(options.method_name)  # refused before all else
     table = private_table(policy, options.table)
     whole = domain_of(table, options.columns, options.bins)
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
-    epsilon = exact_epsilon(options.epsilon)
-    cost = budget.cost(epsilon)
+    cost = budget.cost(exact_epsilon(options.epsilon))
     values = values_step(workload.domain, options.inside)
     counted = tabulated(policy, holdings.engine, table, with_values(workload.domain, values), ())
+    return request_of(holdings, options, WantedTable(table, workload, counted, values), cost, account or budget.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTable:
+    """A table that is to be made, what it is made for, and what is counted for that."""
+
+    table: Table
+    workload: BoundWorkload
+    counted: TabulatedTable
+    values: ValuesStep | None
+
+
+def request_of(
+    holdings: Holdings,
+    options: SynthesisOptions,
+    bound: WantedTable,
+    cost: Currency,
+    account: str,
+    part: tuple[str, ...] = (),
+    earlier: tuple[Currency, ...] = (),
+) -> SynthesisRequest:
+    table, workload, counted, values = bound.table, bound.workload, bound.counted, bound.values
+    method = method_named(options.method_name)
     rows = counted.rows
-    expected = expected_rows(counted.whole, policy)
+    expected = expected_rows(counted.whole, holdings.policy)
     given = options.given()
     if options.start is not None:
         given["start"] = starting_rows(holdings, options.start, workload.domain)
@@ -293,15 +330,17 @@ def bind_synthesis(
         replace(counted.tabulation, sets=(*strategy.reads(workload), *value_sets(workload.domain, values))),
         method,
         strategy,
-        epsilon,
+        exact_epsilon(options.epsilon),
         cost,
         counted.sensitivity(grouped=True),
         rows,
         counted.unit,
         counted.neighbours,
         expected,
-        account or budget.rule,
+        account,
         values,
+        part,
+        earlier,
     )
 
 
