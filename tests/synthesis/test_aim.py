@@ -205,3 +205,12 @@ def test_a_model_that_the_memory_does_not_hold_is_refused(monkeypatch: pytest.Mo
 def test_a_model_of_the_usual_size_can_be_kept() -> None:
     workload = every((100, 100, 100, 100), 3)
     assert aim_strategy(workload, RHO, None, 1).room(workload) == 40 * 2**20 < LONGEST_ANSWER
+
+
+def test_all_that_is_measured_has_no_more_cells_than_the_model() -> None:
+    sizes = (80, 80, 80, 2)
+    book = booked(Fraction(10**4), sizes)
+    ran(book, megabytes=1, rounds=60)
+    large = [own for own in book.measured if np.prod([sizes[column] for column in own]) > 4_096]
+    assert sum(int(np.prod([sizes[column] for column in own])) for own in large) <= 2**17
+    assert large

@@ -114,3 +114,14 @@ def test_beyond_the_histogram_the_model_has_a_size(monkeypatch: pytest.MonkeyPat
     assert len(book.choices) == 4
     with pytest.raises(ParameterError, match="there is none; take wider bins"):
         planned(booked(Fraction(1), (60, 60, 60, 60), 4), megabytes=1)
+
+
+def test_where_there_is_room_for_nothing_else_what_was_measured_is_measured_again() -> None:
+    """One megabyte holds 131,072 cells: of two tables of 90,000 one is measured, again and again."""
+    sizes = (300, 300, 300)
+    workload = every(sizes, 2)
+    book = Booked(chain(2_000, sizes), workload, workload.sets, Fraction(1))
+    mwem.run(book, workload, planned(book, megabytes=1))
+    assert len(set(book.choices)) == 1
+    assert len(book.choices) == 3
+    assert book.paid == book.rho

@@ -23,6 +23,9 @@ from confide.workload import BoundWorkload
 CHOOSING: Final = Fraction(1, 10)
 """Of what a round pays."""
 
+FEW: Final = 4_096
+"""A marginal of so many cells may always be measured, as far as its own size goes."""
+
 Sets = Sequence[tuple[int, ...]]
 
 
@@ -81,20 +84,24 @@ class MarginalRounds:
         return Synthesized(self._model(), self._fit.loss, len(self._measured))
 
     def _admitted(self) -> list[int]:
-        """The candidates with which the model stays within its size."""
-        cells = math.prod(self._sizes)
+        """The candidates with which the model stays within its size, and all that was measured within as many cells."""
+        whole = math.prod(self._sizes)
         most = self._most if self._free_cells else float(self._most * (1 - self.left))
-        if cells <= self._free_cells or BYTES_OF_A_CELL * cells <= most:
-            return list(range(len(self._candidates)))
+        left = max(most / BYTES_OF_A_CELL - sum(len(part.counts) for part in self._measured), FEW)
+        small = [place for place, own in enumerate(self._candidates) if cell_count(self._sizes, own) <= left]
         measured = [part.columns for part in self._measured]
+        if small and (whole <= self._free_cells or BYTES_OF_A_CELL * whole <= most):
+            return small
         assert self._fit is not None
         cliques = [set(node.columns) for node in self._fit.table.tree]
         held = [any(set(columns) <= clique for clique in cliques) for columns in self._candidates]
-        return [
+        places = [
             place
-            for place, columns in enumerate(self._candidates)
-            if held[place] or tree_bytes(self._sizes, [*measured, columns]) <= most
+            for place in small
+            if held[place] or tree_bytes(self._sizes, [*measured, self._candidates[place]]) <= most
         ]
+        # Where there is room for nothing else, what was measured is measured again.
+        return places or [place for place, columns in enumerate(self._candidates) if columns in measured]
 
     def _noise_of_a_cell(self, share: Fraction) -> float:
         """The mean distance of a noisy count from the exact one."""

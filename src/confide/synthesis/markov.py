@@ -10,12 +10,15 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.synthesis.junction import Node, Tree, junction_tree
+
+_SMALL: Final = 20_000
+"""Cells of a product that is summed in one go."""
 
 Shares = NDArray[np.float32]
 Wide = NDArray[np.float64]
@@ -206,7 +209,14 @@ def _contracted(parts: Sequence[Any], labels: Sequence[tuple[int, ...]], shown: 
     given: list[Any] = []
     for part, own in zip(parts, labels, strict=True):
         given += [part, [numbers[column] for column in own]]
-    found: Wide = np.einsum(*given, [numbers[column] for column in shown], optimize=len(parts) > 1)
+    sizes = {
+        column: size
+        for part, own in zip(parts, labels, strict=True)
+        for column, size in zip(own, part.shape, strict=True)
+    }
+    # Looking for a good order takes longer than a small product in any order.
+    worth = len(parts) > 1 and math.prod(sizes.values()) > _SMALL
+    found: Wide = np.einsum(*given, [numbers[column] for column in shown], optimize=worth)
     return found
 
 

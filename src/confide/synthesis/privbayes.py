@@ -35,7 +35,7 @@ from confide.synthesis.markov import MarkovTable, Wide, product_of
 from confide.synthesis.markov_fit import Evidence, fit_markov
 from confide.synthesis.model_size import kept_bytes, megabytes_from, whole_from
 from confide.synthesis.relaxed import cell_count
-from confide.synthesis.strategy import MOST_CELLS, MOST_MEASURED, noise
+from confide.synthesis.strategy import MOST_CELLS, noise
 from confide.workload import BoundWorkload
 from confide.workload.tables import maximal
 
@@ -140,7 +140,7 @@ def privbayes_strategy(
     limit = megabytes_from(megabytes, workload)
     deviation = noise(cost, FAMILIES, max(1, columns - 1), unit_rows)
     cells = int((expected or 10_000) / (USEFUL * deviation))
-    cells = max(1, min(cells, MOST_CELLS, MOST_MEASURED // columns, limit * 2**20 // BYTES_OF_A_CELL))
+    cells = max(1, min(cells, MOST_CELLS, limit * 2**20 // BYTES_OF_A_CELL // columns))
     return PrivBayesStrategy(whole_from("degree", degree, min(most, 4), 0, 6), cells, limit, model)
 
 
