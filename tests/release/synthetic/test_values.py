@@ -143,6 +143,10 @@ def test_it_is_said_how_values_are_drawn_and_what_is_left_out(twin: Synthetic) -
     assert twin.left_out == {"note": "texts"}
     assert "left out: note (texts)" in str(twin)
     assert "hours (bins of 10" in str(twin)
+    report = twin.report()
+    assert report.to_dict()["drawn"] == twin.drawn
+    for words in ("How records come to their values", "the values inside by their own noisy counts", "left out: texts"):
+        assert words in report.page()
 
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])

@@ -4,7 +4,7 @@ As YAML in the shape of an entry of OpenDP's Deployments Registry, and as a page
 asks for. What only the publisher knows is left to say, and says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
@@ -112,6 +112,7 @@ def card_page(report: SyntheticReport, about: Mapping[str, str]) -> str:
         parts += [section("What was measured"), wide_table(kept_rows(report)), bullets(left_out(report))]
     if report.predictions:
         parts += [section("What a learner finds"), wide_table(predicted_rows(report)), f"<p>{escape(PREDICTED)}</p>"]
+    parts += [section("How records come to their values"), listing(tuple(_records(report)))]
     parts += [
         section("Algorithms"),
         f"<p>{escape(facts['implementation']['mechanisms'])}. {escape(facts['accounting']['post_processing'])}</p>",
@@ -127,6 +128,13 @@ def card_page(report: SyntheticReport, about: Mapping[str, str]) -> str:
         f"<p><small>Made by Confide {VERSION}. Contact: {escape(about.get('contact', UNKNOWN))}.</small></p>",
     ]
     return page(product["name"], parts)
+
+
+def _records(report: SyntheticReport) -> Iterator[tuple[str, str]]:
+    """The columns that records have, and those that they have not."""
+    yield from report.made.drawn.items()
+    for name, why in report.made.left_out.items():
+        yield name, f"left out: {why}"
 
 
 def _drawing(report: SyntheticReport) -> str | None:

@@ -140,6 +140,8 @@ class SyntheticReport:
             "predictions": [
                 {"column": own.column, "right": own.right, "commonest": own.commonest} for own in self.predictions
             ],
+            "drawn": self.made.drawn,
+            "left_out": self.made.left_out,
             "lines": self.lines(),
             "test_noise": self.made.test_noise,
         }
