@@ -10,6 +10,7 @@ SLOW = {
     "microdata_large",
     "rap_rules",
     "rap_future",
+    "synthesis_methods",
     "engine_growth",
     "workload_boxes",
     "workload_dpbench",
