@@ -55,7 +55,7 @@ BOUNDS = {
     "release/synthetic/start.py": (1, "public rows, fewer than 2^44"),
     "synthesis/inside.py": (7, "doubles, and rows"),
     "synthesis/markov.py": (7, "doubles, and places"),
-    "synthesis/markov_fit.py": (5, "doubles"),
+    "synthesis/markov_fit.py": (8, "doubles, and places of 2^22 entries at most"),
     "synthesis/listed_tables.py": (1, "at most six rows"),
     "synthesis/information.py": (5, "rows below 2^41, each of at most 2^22 steps; and a table of 2^22 such numbers"),
     "synthesis/privbayes.py": (2, "doubles: released counts"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from confide.synthesis import markov_fit
 from confide.synthesis.curator import MeasuredMarginal
 from confide.synthesis.markov_fit import Evidence, fit_markov
 from tests.synthesis.whole import joint_of, marginal_of, random_table
@@ -102,3 +103,15 @@ def test_counts_may_be_of_different_precision() -> None:
     ]
     fit = fit_markov((2,), parts, TOTAL)
     assert fit.table.marginal((0,), 0, 2)[0] == pytest.approx(0.575, abs=1e-4)
+
+
+def test_sums_by_matrix_and_by_axes_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [*evidence(5.0), Evidence((0, 2, 3), np.full(16, 60.0), np.arange(1.0, 17.0))]
+    fits = []
+    for most in (2**22, 0):
+        monkeypatch.setattr(markov_fit, "_ADDED", most)
+        fits.append(fit_markov(SIZES, parts, TOTAL, most_steps=200))
+    for columns in [*SETS, (0, 1, 2, 3)]:
+        one, two = (fit.table.marginal(columns, 0, SIZES[columns[0]]) for fit in fits)
+        np.testing.assert_allclose(one, two, atol=1e-6)
+    assert fits[0].loss == pytest.approx(fits[1].loss, rel=1e-6)
