@@ -58,7 +58,7 @@ def tabulation(
     ledger = MemoryLedger(policy.budget, {})
     design = bind_synthesis(
         Holdings(policy, engine, ledger, TestRandomness(1)),
-        SynthesisOptions(workload, 1, table),
+        SynthesisOptions(workload, 1, table, inside="even"),
         ledger.standing().budget,
     )
     charge = ledger.charge(PureDP(Fraction(1, 2)), "test", "key")
