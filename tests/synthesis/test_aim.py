@@ -12,7 +12,7 @@ from confide.errors import ParameterError
 from confide.host.progress import heard_by
 from confide.privacy.limits import LONGEST_ANSWER
 from confide.privacy.loss import ZCDP, PureDP
-from confide.synthesis import aim, model_size
+from confide.synthesis import aim, marginal_rounds, model_size
 from confide.synthesis.aim import AimStrategy, aim_strategy
 from confide.synthesis.curator import ChooseAmong, MeasuredMarginal, MeasureSets, Merging, Synthesized
 from confide.synthesis.junction import tree_bytes
@@ -121,7 +121,9 @@ def test_rounds_that_change_nothing_are_followed_by_fewer_and_more_exact_ones(pu
     assert book.paid == book.rho
 
 
-def test_the_model_stays_within_its_size() -> None:
+def test_the_model_stays_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ROUGH_STEPS", "MOST_STEPS"):
+        monkeypatch.setattr(marginal_rounds, name, 2)
     sizes = (40, 60, 60, 3)
     book = booked(Fraction(100), sizes)
     ran(book, megabytes=1, rounds=12)
