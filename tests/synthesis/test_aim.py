@@ -16,6 +16,7 @@ from confide.synthesis import aim, marginal_rounds, model_size
 from confide.synthesis.aim import AimStrategy, aim_strategy
 from confide.synthesis.curator import ChooseAmong, MeasuredMarginal, MeasureSets, Merging, Synthesized
 from confide.synthesis.junction import tree_bytes
+from confide.synthesis.marginal_rounds import MarginalRounds
 from tests.synthesis.booked import Booked, chain, every, mean_error
 
 SIZES = (3, 4, 2, 5)
@@ -216,3 +217,12 @@ def test_all_that_is_measured_has_no_more_cells_than_the_model() -> None:
     large = [own for own in book.measured if np.prod([sizes[column] for column in own]) > 4_096]
     assert sum(int(np.prod([sizes[column] for column in own])) for own in large) <= 2**17
     assert large
+
+
+def test_a_pair_that_closes_a_circle_is_looked_at_only_where_its_clique_fits() -> None:
+    sizes, pairs = (60, 60, 60), [(0, 1), (0, 2), (1, 2)]
+    book = booked(Fraction(1), sizes, 2)
+    for megabytes, expected in ((1, [0, 2]), (2, [0, 1, 2])):
+        rounds = MarginalRounds(book, book.workload, pairs, [1] * 3, megabytes, pure=False)
+        rounds.begin([(0, 1), (1, 2)], Fraction(1))
+        assert rounds._admitted() == expected
