@@ -210,7 +210,9 @@ def test_a_model_of_the_usual_size_can_be_kept() -> None:
     assert aim_strategy(workload, RHO, None, 1).room(workload) == 40 * 2**20 < LONGEST_ANSWER
 
 
-def test_all_that_is_measured_has_no_more_cells_than_the_model() -> None:
+def test_all_that_is_measured_has_no_more_cells_than_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ROUGH_STEPS", "MOST_STEPS"):
+        monkeypatch.setattr(marginal_rounds, name, 2)
     sizes = (80, 80, 80, 2)
     book = booked(Fraction(10**4), sizes)
     ran(book, megabytes=1, rounds=60)

@@ -67,7 +67,8 @@ class MarginalRounds:
         places = self._admitted()
         sets = [self._candidates[place] for place in places]
         measuring = share * (1 - CHOOSING)
-        noise = [cell_count(self._sizes, columns) * self._noise_of_a_cell(measuring) for columns in sets]
+        each = self._noise_of_a_cell(measuring)
+        noise = [cell_count(self._sizes, columns) * each for columns in sets]
         self._say(f"choosing one of {len(sets):,} tables")
         score = TotalDistance(sets, self._model(), [self._weights[place] for place in places], noise)
         place = self._curator.choose(sets, score, share * CHOOSING)
