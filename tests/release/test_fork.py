@@ -257,7 +257,7 @@ def test_a_synthesis_is_refused_where_its_library_would_hang(tmp_path: Path, mon
 
         def work() -> None:
             with pytest.raises(ParameterError, match="forked from one that had loaded jax"):
-                session.synthesize(confide.marginals(k=1), epsilon=1)
+                session.synthesize(confide.marginals(k=1), epsilon=1, method="rap")
             assert session.budget.spent == 0
 
         assert code_of(forked(work)) == 0

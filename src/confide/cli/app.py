@@ -414,9 +414,11 @@ def synthesize(
     method: Annotated[
         str,
         typer.Option(
-            "--method", metavar="NAME", help="rap, mst, aim, mwem, privbayes, planned, ...; see the documentation."
+            "--method",
+            metavar="NAME",
+            help="auto, planned, rap, mst, aim, mwem, privbayes, ...; see the documentation.",
         ),
-    ] = "rap",
+    ] = "auto",
     select: Annotated[
         str, typer.Option("--select", metavar="HOW", help="closure, marginals, queries or all; see the documentation.")
     ] = "auto",

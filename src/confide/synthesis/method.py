@@ -164,5 +164,5 @@ METHODS: Final[Mapping[str, SynthesisMethod]] = {
 
 def method_named(name: object) -> SynthesisMethod:
     if not isinstance(name, str) or name not in METHODS:
-        raise ParameterError(f"method = {shown_value(name)} is not known; write {', '.join(METHODS)}")
+        raise ParameterError(f"method = {shown_value(name)} is not known; write auto, {', '.join(METHODS)}")
     return METHODS[name]

@@ -29,8 +29,9 @@ from confide.workload.strategy.line import AskedLine, Kind, NoiseKind, noise_nor
 MOST_CELLS: Final = 2**20
 """Of all columns together: a table of all cells has at most so many."""
 MOST_BLOCKS: Final = 5_000
-TOO_NOISY: Final = 0.04
-"""Where the tables of the workload would be off by more than this share of the rows, their parts are measured."""
+TOO_NOISY: Final = (1.0, 0.28, 0.036)
+"""Where tables of one, two, or three columns and more would be off by more than this share of the rows, their parts are
+measured. Noise on pairs may be large and tell more than columns by themselves; triples are worth less beside pairs."""
 NOTHING: Final = 2.0
 """Two laws differ by no more than this in sum: beyond, noise is all there would be."""
 ORDERS: Final[Mapping[str, int | None]] = {"closure": 2, "all": None}
@@ -105,8 +106,11 @@ def choose_planned(
         raise ParameterError(f"more than {MOST_BLOCKS:,} sets of columns would be measured; take a smaller k")
     noise: NoiseKind = "laplace" if isinstance(cost, PureDP) else "gaussian"
     for order in orders:
-        design = _best(workload, order, noise)
-        if order == orders[-1] or forecast(design, workload, order, cost, expected or 10_000, unit_rows) <= TOO_NOISY:
+        design = best_of_order(workload, order, noise)
+        if (
+            order == orders[-1]
+            or forecast(design, workload, order, cost, expected or 10_000, unit_rows) <= TOO_NOISY[min(order, 3) - 1]
+        ):
             break
     if expected is not None and forecast(design, workload, order, cost, expected, unit_rows) > NOTHING:
         raise ParameterError(
@@ -116,7 +120,8 @@ def choose_planned(
     return PlannedStrategy(order, design.strategy, noise, cells)
 
 
-def _best(workload: BoundWorkload, order: int, noise: NoiseKind) -> Design:
+def best_of_order(workload: BoundWorkload, order: int, noise: NoiseKind) -> Design:
+    """The design of least error for all marginals of an order."""
     made = designs(workload.domain.sizes, tables_of_order(workload, order), "auto", noise)
     return min(made, key=lambda design: design.error())
 

@@ -54,6 +54,6 @@ def test_it_is_another_request(session: Session) -> None:
 def test_what_it_does_not_take_it_refuses(session: Session) -> None:
     with pytest.raises(ParameterError, match="independent has no rounds"):
         session.plan_synthesize(WANTED, 1, table="person", method="independent", rounds=3)
-    with pytest.raises(ParameterError, match=r"is not known; write rap, mst.*independent"):
+    with pytest.raises(ParameterError, match=r"is not known; write auto, rap, mst.*independent"):
         session.plan_synthesize(WANTED, 1, table="person", method="dependent")
     assert session.budget.spent == 0

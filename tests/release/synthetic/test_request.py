@@ -342,7 +342,7 @@ def test_the_history_is_what_was_asked_padded_with_what_was_not() -> None:
         ({"table": None}, "say which table"),
         ({"table": "persons"}, "no private table"),
         ({"table": "region_name"}, "no private table"),
-        ({"method": "magic"}, "write rap"),
+        ({"method": "magic"}, "write auto, rap"),
         ({"select": "best"}, "write auto"),
         ({"rows": 0}, "at least one row"),
         ({"epsilon": 0}, "above 0"),

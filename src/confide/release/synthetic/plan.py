@@ -87,6 +87,8 @@ class SynthesisPlan:
     """How records will come to their values, for each of their columns."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The columns of the table that records will not have, and why."""
+    why: str = ""
+    """Why the method was taken, where none was named."""
 
     @property
     def deviation(self) -> float:
@@ -114,6 +116,7 @@ class SynthesisPlan:
             "affordable": self.affordable,
             "drawn": dict(self.drawn),
             "left_out": dict(self.left_out),
+            "why": self.why,
         }
 
     def table_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -129,6 +132,7 @@ class SynthesisPlan:
             "a fitted table is off on what was measured by about the noise, or less; what was not measured has no "
             "forecast: session.trust asks about it",
         ]
+        lines += [self.why] if self.why else []
         if any(step.kind == "choose" for step in self.steps):
             lines.append("a choice finds an error that is at most so much below the largest one")
         lines += [*drawn_line(dict(self.drawn)), *left_out_line(dict(self.left_out))]
@@ -184,6 +188,7 @@ def plan_synthesis(standing: Standing, request: "SynthesisRequest", confidence: 
         budget=budget_state(standing),
         drawn=drawn_words(request.table, workload.domain, () if request.values is None else request.values.columns),
         left_out=left_out(request.table, workload.domain),
+        why=request.why,
     )
 
 

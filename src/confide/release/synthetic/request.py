@@ -35,6 +35,7 @@ from confide.release.synthetic.values import (
     with_values,
 )
 from confide.release.whole_table import TabulatedTable, tabulated
+from confide.synthesis.auto import UNNAMED, ChosenMethod, chosen_method
 from confide.synthesis.curator import Synthesized
 from confide.synthesis.inside import ValueShares
 from confide.synthesis.method import SynthesisMethod, SynthesisStrategy, method_named
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from confide.release.synthetic.plan import SynthesisPlan
     from confide.release.synthetic.synthetic import Synthetic
 
-DEFAULT_METHOD: Final = "rap"
+DEFAULT_METHOD: Final = UNNAMED
 REWEIGHT: Final = "reweight"
 
 
@@ -107,6 +108,8 @@ class SynthesisRequest:
     """Of several tables that one call makes, which this is."""
     earlier: tuple[Currency, ...] = ()
     """What the parts before it cost."""
+    why: str = ""
+    """Why the method was taken, where none was named."""
 
     @property
     def modelled(self) -> Currency:
@@ -286,7 +289,8 @@ def bind_synthesis(
             f"workload is a {type(options.workload).__name__}; give confide.marginals(k=3), confide.thresholds(...), "
             "confide.workload.from_sql([...]) or session.history()"
         )
-    method_named(options.method_name)  # refused before all else
+    if options.method_name != UNNAMED:
+        method_named(options.method_name)  # refused before all else
     table = private_table(policy, options.table)
     whole = domain_of(table, options.columns, options.bins)
     workload = _bound(read_parts(options.workload, policy, holdings.engine, whole), whole, options.columns is not None)
@@ -316,19 +320,24 @@ def request_of(
     earlier: tuple[Currency, ...] = (),
 ) -> SynthesisRequest:
     table, workload, counted, values = bound.table, bound.workload, bound.counted, bound.values
-    method = method_named(options.method_name)
+    named = None if options.method_name == UNNAMED else method_named(options.method_name)
     rows = counted.rows
     expected = expected_rows(counted.whole, holdings.policy)
     given = options.given()
     if options.start is not None:
         given["start"] = starting_rows(holdings, options.start, workload.domain)
-    strategy = method.planned(workload, left_for_the_model(cost, values), expected, rows, given)
+    left = left_for_the_model(cost, values)
+    if named is None:
+        chosen = chosen_method(workload, left, expected, rows, given)
+    else:
+        chosen = ChosenMethod(named, named.planned(workload, left, expected, rows, given))
+    strategy = chosen.strategy
     require_room(strategy.room(workload), f"the table of {strategy.words}", "use fewer rows or wider bins")
     return SynthesisRequest(
         table,
         workload,
         replace(counted.tabulation, sets=(*strategy.reads(workload), *value_sets(workload.domain, values))),
-        method,
+        chosen.method,
         strategy,
         exact_epsilon(options.epsilon),
         cost,
@@ -341,6 +350,7 @@ def request_of(
         values,
         part,
         earlier,
+        chosen.why,
     )
 
 
