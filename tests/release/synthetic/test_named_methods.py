@@ -139,3 +139,17 @@ def test_what_a_method_does_not_take_is_refused_in_words(method: str) -> None:
             with pytest.raises(ParameterError, match=re.escape(f"method = '{method}' has no select")):
                 made(session, method, select="closure")
         assert session.budget.spent == 0
+
+
+def test_a_plan_says_how_far_a_choice_falls_short_where_it_is_in_rows() -> None:
+    with opened(APPROXIMATE) as session:
+        by_rows, by_information = (
+            session.plan_synthesize(WORKLOAD, "5", table="person", bins=BINS, method=method)
+            for method in ("mst", "privbayes")
+        )
+    rows, information = (next(step for step in own.steps if step.kind == "choose") for own in (by_rows, by_information))
+    assert rows.largest is not None
+    assert rows.largest > 0
+    assert information.largest is None
+    assert "below the largest one" in str(by_rows)
+    assert "below the largest one" not in str(by_information)

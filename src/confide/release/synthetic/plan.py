@@ -133,7 +133,7 @@ class SynthesisPlan:
             "forecast: session.trust asks about it",
         ]
         lines += [self.why] if self.why else []
-        if any(step.kind == "choose" for step in self.steps):
+        if any(step.kind == "choose" and step.largest is not None for step in self.steps):
             lines.append("a choice finds an error that is at most so much below the largest one")
         lines += [*drawn_line(dict(self.drawn)), *left_out_line(dict(self.left_out))]
         if self.expected is None:
