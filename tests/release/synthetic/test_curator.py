@@ -130,6 +130,15 @@ def test_what_follows_a_choice_is_marked() -> None:
     assert all(own.columns == (0,) and own.counts.shape == (3,) for own in curator.kept.marginals)
 
 
+def test_what_follows_noisy_merging_is_marked() -> None:
+    """Whether a condition cuts through merged places hangs on the counts by which they were merged."""
+    curator = Steps(ROWS, "private", PureDP(Fraction(1)), 3).curator(1)
+    curator.measure([(0,)], Fraction(1, 4))
+    curator.measure([(0,)], Fraction(1, 4), [np.array([0, 1, 1])])
+    curator.measure([(0,)], Fraction(1, 4))
+    assert [own.turn for own in curator.kept.marginals] == [0, 2, 3]
+
+
 class Apart:
     """A score of two candidates that lie four rows apart."""
 

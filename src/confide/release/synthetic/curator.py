@@ -75,7 +75,7 @@ class LedgerCurator:
         self._modelled, self._values = left_for_the_model(cost, values), values
         self._cost, self._tables, self._rows, self._call, self._account = cost, tables, rows, call, account
         self._exact: ExactTables | None = None
-        self._step, self._chose = 0, False
+        self._step, self._adapted = 0, False
         self._seed: int | None = None
         self.spent: Currency = share_of(cost, Fraction(0))
         self._marginals_kept: list[KeptMarginal] = []
@@ -166,12 +166,13 @@ class LedgerCurator:
             return np.asarray(mechanism.measure(np.concatenate(counts), self._holdings.randomness).values)
 
         values = self._once(what, loss, release)
+        self._adapted = self._adapted or merging is not None  # which places are merged hangs on noise as well
         variance = _variance(mechanism)
         parts = np.split(values, np.cumsum(sizes)[:-1])
         for columns, part in zip(sets, parts, strict=True):
             merged = tuple(None if merging is None else np.asarray(merging[column]) for column in columns)
             shape = tuple(own[column] for column in columns)
-            turn = self._step if self._chose else 0
+            turn = self._step if self._adapted else 0
             self._marginals_kept.append(KeptMarginal(columns, part.reshape(shape), mechanism.law, merged, turn))
         return tuple(
             MeasuredMarginal(columns, part.astype(np.float64), variance)
@@ -280,7 +281,7 @@ class LedgerCurator:
 
     def _chosen(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:
         """A step that chooses: what is measured from then on hangs on noise."""
-        self._chose = True
+        self._adapted = True
         return self._once(what, loss, release)
 
     def _once(self, what: str, loss: Currency, release: Values) -> NDArray[np.int64]:

@@ -5,11 +5,11 @@ the question. The noise of these cells is independent and of one known law, so t
 marginals were measured it is a sum of these. Where no marginal has all the columns nothing follows.
 
 Which of several is taken must not hang on its own noise. Those that were certain to be measured come first, and of them
-the one with the least variance, which the question and public facts tell. Where a private choice came before, whether a
-marginal was measured at all hangs on earlier noise: of those the first is taken. The step at which a marginal with all
-the columns is first measured is known before that step's noise is drawn, which is independent of all before it; so
-whatever led there, the interval holds as often as it says. (The later of two would not do: a marginal that looks wrong
-is measured again, and one that was left as it is looked right.)
+the one with the least variance, which the question and public facts tell. Where a private choice came before, or places
+were merged by noisy counts, whether a marginal tells a count at all hangs on earlier noise: then the first is taken.
+The step at which a marginal first tells the count is known before that step's noise is drawn, which is independent of
+all before it; so whatever led there, the interval holds as often as it says. (The later of two would not do: a marginal
+that looks wrong is measured again, and one that was left as it is looked right.)
 """
 
 from collections.abc import Sequence

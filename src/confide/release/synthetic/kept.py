@@ -34,7 +34,7 @@ class KeptMarginal:
     law: Law
     merged: tuple[Merged, ...]
     turn: int = 0
-    """0 if it was certain from the start to be measured, with this law; else the step, later than a private choice."""
+    """0 if it was certain from the start to be measured like this; else the step: what was released before decided."""
     fineness: int = 1
     """The counts are so many times those of rows, and the law is that of their noise."""
 
