@@ -158,7 +158,8 @@ class Synthetic:
         A workload gives `Answers`, computed as they are looked at; a COUNT query gives its table: each count, and the
         ends of its interval where what was measured implies one. Those hold with the confidence whatever the data are,
         of the rows that have a declared value in every column, at most `at_most.rows` of a unit; where nothing is
-        implied they are NULL. Counts of the table add up, and agree with records; where one is outside of its interval, that is the one to trust.
+        implied they are NULL. Counts of the table add up, and agree with records; where one is outside of its interval,
+        that is the one to trust.
         """
         if isinstance(question, str):
             return self._answer_sql(question, confidence_level(confidence))
